@@ -1,0 +1,372 @@
+//! The commands of the operator's admin socket: everything the CLI does.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AgentName, MessageId, QuestionId, SendKey, SenderLabel, Timestamp, agent, command::commands,
+};
+
+commands! {
+    /// Every command of the admin socket.
+    HostRequest {
+        "info" => Info -> HiveInfo,
+        "spawn" => Spawn -> AgentRow,
+        "destroy" => Destroy -> Destroyed,
+        "list" => List -> Agents,
+        "send" => SendAsOperator -> agent::Sent,
+        "inbox" => Inbox -> agent::Messages,
+        "ack_inbox" => AckInbox -> InboxAcked,
+        "receipt" => LookUpReceipt -> agent::Receipt,
+        "history" => History -> HistoryPage,
+        "dead" => Dead -> DeadLetters,
+        "redeliver" => Redeliver -> Settled,
+        "discard" => Discard -> Settled,
+        "questions" => Questions -> QuestionList,
+        "answer" => AnswerAsOperator -> agent::Answered,
+        "events" => Events -> EventPage,
+    }
+}
+
+/// Asks what daemon this is.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Info {}
+
+/// What daemon this is and how it does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HiveInfo {
+    /// The build's version.
+    pub version: String,
+    /// The daemon's process.
+    pub pid: u32,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// The hive's name, when it has one.
+    pub hive: Option<String>,
+    /// The name of the swarm it belongs to.
+    pub swarm: Option<String>,
+    /// The directory everything lies under.
+    pub root: String,
+    /// The address of the dashboard port.
+    pub dashboard: String,
+    /// The version of the SQLite library inside.
+    pub sqlite: String,
+    /// How many agents are registered.
+    pub agents: u32,
+    /// How many messages wait or are held, the operator's among them.
+    pub undelivered: u64,
+    /// How many dead letters wait for the operator.
+    pub dead: u64,
+}
+
+/// Where an agent runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Runtime {
+    /// The best one that works on this machine.
+    #[default]
+    Auto,
+    /// Nowhere that the hive knows: it gets a socket and an inbox, and runs elsewhere.
+    None,
+    /// A plain child process, without isolation.
+    Process,
+    /// Bubblewrap.
+    Bwrap,
+    /// systemd-nspawn.
+    Nspawn,
+    /// Podman.
+    Podman,
+    /// A NixOS container.
+    Nixos,
+}
+
+/// Registers an agent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Spawn {
+    /// Its name.
+    pub name: AgentName,
+    /// Its place in the tree; a root unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentName>,
+    /// Where it runs.
+    #[serde(default)]
+    pub runtime: Runtime,
+}
+
+/// Where an agent stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentState {
+    /// It runs elsewhere; the hive only keeps its inbox.
+    External,
+}
+
+/// An agent as the operator sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentRow {
+    /// Its name.
+    pub name: AgentName,
+    /// Where it stands.
+    pub state: AgentState,
+    /// What it says of itself.
+    pub status: String,
+    /// Where it runs.
+    pub runtime: Runtime,
+    /// Which engine it runs; empty for one that runs elsewhere.
+    pub engine: String,
+    /// Which model it uses; empty for one that runs elsewhere.
+    pub model: String,
+    /// Its parent in the tree.
+    pub parent: Option<AgentName>,
+    /// Messages that wait in its inbox.
+    pub unread: u32,
+    /// Messages that its open turn holds.
+    pub inflight: u32,
+    /// The port of its page.
+    pub port: u16,
+    /// Its name in the world: `name@domain` when the hive has a domain.
+    pub address: String,
+    /// Where its socket lies.
+    pub socket: String,
+    /// When it was first registered.
+    pub created_at: Timestamp,
+}
+
+/// Lists the agents.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct List {}
+
+/// The agents, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agents {
+    /// One row each.
+    pub agents: Vec<AgentRow>,
+}
+
+/// Removes an agent; its mail, state and credentials stay for a later one of the same name.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Destroy {
+    /// Which one.
+    pub name: AgentName,
+}
+
+/// The agent is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Destroyed {
+    /// Messages that stay in its inbox.
+    pub kept_messages: u32,
+}
+
+/// Sends a message as the operator.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SendAsOperator {
+    /// An agent's name.
+    pub to: String,
+    /// What to say.
+    pub body: String,
+    /// The message that this one answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_reply_to: Option<MessageId>,
+    /// The same key within a day is one message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SendKey>,
+}
+
+/// Shows the operator's mail without consuming it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Inbox {
+    /// Only messages after this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<MessageId>,
+}
+
+/// Marks messages of the operator's inbox as dealt with.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AckInbox {
+    /// Which ones.
+    pub ids: Vec<MessageId>,
+}
+
+/// They are dealt with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InboxAcked {
+    /// How many were waiting until now.
+    pub acked: u32,
+}
+
+/// Asks what became of any message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LookUpReceipt {
+    /// The message.
+    pub message_id: MessageId,
+}
+
+/// Reads the history of messages, newest first.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct History {
+    /// Only those to or from this agent (or `operator`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<String>,
+    /// Only those of the thread that this message belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<MessageId>,
+    /// Only those before this one: the `next` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<MessageId>,
+    /// At most so many; 50 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// A page of history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryPage {
+    /// The messages, newest first.
+    pub messages: Vec<HistoryRow>,
+    /// Where the next page begins, when there is one.
+    pub next: Option<MessageId>,
+}
+
+/// A message with what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryRow {
+    /// Its receipt.
+    #[serde(flatten)]
+    pub receipt: agent::Receipt,
+    /// What was said.
+    pub body: String,
+    /// The message it answers.
+    pub in_reply_to: Option<MessageId>,
+}
+
+/// Lists the dead letters.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Dead {}
+
+/// The dead letters, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadLetters {
+    /// One row each, at most a thousand.
+    pub messages: Vec<HistoryRow>,
+}
+
+/// Puts a dead letter back into its inbox.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Redeliver {
+    /// Which one.
+    pub message_id: MessageId,
+}
+
+/// Throws a dead letter away.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Discard {
+    /// Which one.
+    pub message_id: MessageId,
+}
+
+/// The dead letter is dealt with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    /// Where it stands now.
+    pub state: agent::MessageState,
+}
+
+/// Lists questions.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Questions {
+    /// Also those that are answered, expired or cancelled.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// Questions, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionList {
+    /// One row each.
+    pub questions: Vec<QuestionRow>,
+}
+
+/// A question with its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionRow {
+    /// Its id.
+    pub question_id: QuestionId,
+    /// Who asked.
+    pub asker: SenderLabel,
+    /// Who is to answer.
+    pub target: String,
+    /// The question.
+    pub question: String,
+    /// Suggested answers.
+    pub options: Vec<String>,
+    /// Whether several of them may be chosen.
+    pub multi: bool,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+    /// When it expires.
+    pub expires_at: Option<Timestamp>,
+    /// The answer, `[expired]` or `[cancelled by …]`.
+    pub answer: Option<String>,
+    /// When it was answered.
+    pub answered_at: Option<Timestamp>,
+}
+
+/// Answers a question that was put to the operator.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AnswerAsOperator {
+    /// The question.
+    pub question_id: QuestionId,
+    /// The answer.
+    pub answer: String,
+}
+
+/// Reads the event log, oldest first.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Events {
+    /// Only events after this position; without one, the newest `limit` events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<EventPosition>,
+    /// At most so many; 100 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+    /// How long to wait for the first event; capped at [`agent::MAX_WAIT_SECONDS`].
+    #[serde(default)]
+    pub wait_seconds: u32,
+    /// Only events about this agent (or `operator`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+}
+
+/// A place in the event log. Positions of different epochs cannot be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventPosition {
+    /// Which log it is; a new one begins when the file is made anew.
+    pub epoch: i64,
+    /// The event's number in it.
+    pub seq: i64,
+}
+
+/// A page of the event log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventPage {
+    /// The events, oldest first.
+    pub events: Vec<EventRow>,
+    /// Where the next page begins.
+    pub next: EventPosition,
+    /// True when events between the asked position and this page are gone.
+    pub gap: bool,
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventRow {
+    /// Its number.
+    pub seq: i64,
+    /// When it happened.
+    pub at: Timestamp,
+    /// The agent (or `operator`) it is about.
+    pub about: String,
+    /// What happened, such as `message_stored`.
+    pub kind: String,
+    /// The particulars.
+    pub data: serde_json::Value,
+}

@@ -1,0 +1,22 @@
+//! What crosses a process boundary: names, ids, requests, replies and the JSON-line format.
+//!
+//! Everything here is a plain value that is valid by construction: a [`name::AgentName`] that
+//! exists is a legal name, a [`line::LineBuffer`] never holds more than a line may have. The crate
+//! knows no rule of the hive (who may do what) and touches no disk.
+
+pub mod agent;
+pub mod client;
+pub mod command;
+pub mod error;
+pub mod host;
+pub mod id;
+pub mod line;
+pub mod name;
+pub mod socket;
+pub mod text;
+pub mod time;
+
+pub use error::{ErrorCode, WireError};
+pub use id::{ApprovalId, MessageId, QuestionId, ReminderId, ReqId, ScheduleId, SendKey, TurnId};
+pub use name::{AgentName, Recipient, SenderLabel};
+pub use time::Timestamp;

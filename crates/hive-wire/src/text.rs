@@ -1,0 +1,82 @@
+//! Making foreign text fit to be shown: shortened, and without control characters.
+
+/// The first `max` characters of `text`, with an ellipsis where something was cut.
+pub fn shorten(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+/// `text` with every control character but newline and tab replaced by a visible escape, so that
+/// an agent's words cannot move a cursor, set a title or fill a clipboard.
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() || is_invisible(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Characters that reorder or hide what stands around them.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// The candidate nearest to `wanted`, when it is near enough to be what was meant.
+pub fn did_you_mean<'a>(
+    wanted: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let limit = wanted.chars().count().div_ceil(3).min(3);
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(wanted, candidate), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Levenshtein distance, on texts that the caller has already bounded.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substitute = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_reach_nobody_as_escapes() {
+        assert_eq!(printable("a\x1b[2Jb"), "a\\u{1b}[2Jb");
+        assert_eq!(printable("x\u{9b}y\u{202e}z"), "x\\u{9b}y\\u{202e}z");
+        assert_eq!(printable("line\n\ttab é"), "line\n\ttab é");
+    }
+
+    #[test]
+    fn shortening_keeps_whole_characters() {
+        assert_eq!(shorten("äöü", 2), "äö…");
+        assert_eq!(shorten("ab", 2), "ab");
+    }
+
+    #[test]
+    fn near_misses_are_found_and_far_ones_are_not() {
+        assert_eq!(did_you_mean("snd", ["send", "recv"]), Some("send"));
+        assert_eq!(did_you_mean("xyz", ["send", "recv"]), None);
+    }
+}
