@@ -1,1 +1,15 @@
-//! testkit
+//! What tests of a whole hive are made of.
+//!
+//! [`hive`] starts the real daemon on a directory of its own; [`campaign`] lets many clients loose
+//! on it while it is killed. [`history`] records what clients asked and heard, and [`checker`]
+//! proves from that alone that the broker kept its promises; [`reference`](mod@reference) is a tiny
+//! correct broker that the checker itself is tested with.
+
+pub mod behaviour;
+pub mod campaign;
+pub mod checker;
+pub mod history;
+pub mod hive;
+pub mod link;
+pub mod reference;
+pub mod rng;

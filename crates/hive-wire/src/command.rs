@@ -3,7 +3,12 @@
 //! A command is a struct with its own reply type ([`Command`]); a socket's commands form a closed
 //! enum made by [`commands!`], so that a dispatcher that forgets one does not compile.
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, DeserializeOwned},
+};
 
 use crate::{ErrorCode, WireError, text};
 
@@ -16,7 +21,7 @@ pub trait Command: Serialize + DeserializeOwned {
 }
 
 /// What a client may put into `id` to find its reply again: an integer or a short text.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum RequestId {
     /// A number.
@@ -25,20 +30,54 @@ pub enum RequestId {
     Text(ShortText),
 }
 
-/// A text of at most 64 bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String")]
+/// The longest text that may be an `id`, in bytes.
+pub const MAX_REQUEST_ID: usize = 64;
+
+/// A text of at most [`MAX_REQUEST_ID`] bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct ShortText(String);
 
-impl TryFrom<String> for ShortText {
+impl TryFrom<&str> for ShortText {
     type Error = &'static str;
 
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        if text.len() <= 64 {
-            Ok(Self(text))
+    fn try_from(text: &str) -> Result<Self, Self::Error> {
+        if text.len() <= MAX_REQUEST_ID {
+            Ok(Self(text.to_owned()))
         } else {
             Err("an id has at most 64 bytes")
         }
+    }
+}
+
+/// Written by hand because the derived one for untagged enums copies the value aside and cannot
+/// say what was expected.
+impl<'de> Deserialize<'de> for RequestId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RequestIdVisitor)
+    }
+}
+
+struct RequestIdVisitor;
+
+impl de::Visitor<'_> for RequestIdVisitor {
+    type Value = RequestId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an id that is a 64-bit integer or a text of at most 64 bytes")
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<RequestId, E> {
+        Ok(RequestId::Number(number))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<RequestId, E> {
+        i64::try_from(number)
+            .map(RequestId::Number)
+            .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<RequestId, E> {
+        text.try_into().map(RequestId::Text).map_err(E::custom)
     }
 }
 
@@ -59,13 +98,18 @@ impl<'a> Head<'a> {
     /// # Errors
     /// `bad_request` when the line is no JSON object with a `cmd`.
     pub fn parse(line: &'a [u8]) -> Result<Self, WireError> {
-        serde_json::from_slice(line).map_err(|error| {
+        let refuse = |why: &str| {
             WireError::new(
                 ErrorCode::BadRequest,
-                format!("cannot read the request: {error}"),
+                format!("cannot read the request: {why}"),
             )
             .hint("send one JSON object per line, such as {\"cmd\":\"status\"}")
-        })
+        };
+        // Left to itself, serde would take an array for an object whose fields come in order.
+        if line.trim_ascii_start().first() != Some(&b'{') {
+            return Err(refuse("it is no JSON object"));
+        }
+        serde_json::from_slice(line).map_err(|error| refuse(&reason(&error)))
     }
 }
 
@@ -75,9 +119,18 @@ impl<'a> Head<'a> {
 /// `bad_request` with the field that is missing or wrong.
 pub fn parse_fields<C: Command>(line: &[u8]) -> Result<C, WireError> {
     serde_json::from_slice(line).map_err(|error| {
-        WireError::new(ErrorCode::BadRequest, format!("`{}`: {error}", C::NAME))
-            .hint("docs/wire.md lists the fields of each command")
+        WireError::new(
+            ErrorCode::BadRequest,
+            format!("`{}`: {}", C::NAME, reason(&error)),
+        )
+        .hint("docs/wire.md lists the fields of each command")
     })
+}
+
+/// What was wrong, within bounds: serde quotes the offending text whole, which may be a megabyte
+/// and even longer once it is escaped in the reply.
+fn reason(error: &serde_json::Error) -> String {
+    text::shorten_middle(&error.to_string(), 300)
 }
 
 /// The error for a `cmd` that the socket does not have.
@@ -208,6 +261,13 @@ macro_rules! commands {
                 match cmd {
                     $($name => $crate::command::parse_fields(line).map(Self::$command),)+
                     other => Err($crate::command::unknown_command(other, Self::NAMES)),
+                }
+            }
+
+            /// The name of this command.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$command(_) => $name,)+
                 }
             }
         }

@@ -53,9 +53,9 @@ pub struct HiveInfo {
     /// How many agents are registered.
     pub agents: u32,
     /// How many messages wait or are held, the operator's among them.
-    pub undelivered: u64,
+    pub undelivered: u32,
     /// How many dead letters wait for the operator.
-    pub dead: u64,
+    pub dead: u32,
 }
 
 /// Where an agent runs.
@@ -77,6 +77,39 @@ pub enum Runtime {
     Podman,
     /// A NixOS container.
     Nixos,
+}
+
+impl Runtime {
+    /// Every runtime, in the order in which help texts list them.
+    pub const ALL: [Self; 7] = [
+        Self::Auto,
+        Self::None,
+        Self::Process,
+        Self::Bwrap,
+        Self::Nspawn,
+        Self::Podman,
+        Self::Nixos,
+    ];
+
+    /// Its name, as on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::None => "none",
+            Self::Process => "process",
+            Self::Bwrap => "bwrap",
+            Self::Nspawn => "nspawn",
+            Self::Podman => "podman",
+            Self::Nixos => "nixos",
+        }
+    }
+
+    /// The runtime of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|runtime| runtime.as_str() == name)
+    }
 }
 
 /// Registers an agent.

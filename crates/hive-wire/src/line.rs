@@ -3,16 +3,16 @@
 //! A peer that sends a gigabyte without a newline costs one line's worth of memory: the buffer
 //! refuses to grow past the limit, and says so before the rest arrives.
 
+use std::io;
+
 use bytes::{Buf, Bytes, BytesMut};
 use thiserror::Error;
+use tokio::net::UnixStream;
 
 /// The longest line on any socket of the hive, newline excluded.
 pub const MAX_LINE: usize = 1024 * 1024;
-
-/// How much room a read gets at least.
-const READ_CHUNK: usize = 8 * 1024;
-/// A buffer larger than this is given back once it is empty.
-const KEEP_CAPACITY: usize = 64 * 1024;
+/// How much room a read gets at least, and how far a buffer may pass the limit of its lines.
+pub const READ_CHUNK: usize = 8 * 1024;
 
 /// The line is longer than the limit. What follows on the stream cannot be trusted to be a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -42,12 +42,31 @@ impl LineBuffer {
     }
 
     /// Room for the next read. Call [`Self::next_line`] until it has no more before reading again.
+    ///
+    /// Once [`Self::next_line`] has no more, the buffer never holds more than its limit and one
+    /// [`READ_CHUNK`], room included.
     pub fn room(&mut self) -> &mut BytesMut {
-        if self.bytes.is_empty() && self.bytes.capacity() > KEEP_CAPACITY {
-            self.bytes = BytesMut::new();
+        if !self.bytes.try_reclaim(READ_CHUNK) {
+            self.grow();
         }
-        self.bytes.reserve(READ_CHUNK);
         &mut self.bytes
+    }
+
+    /// Reads what has arrived; 0 at the end of the stream. The buffer gets its room only once there
+    /// is something to read, so that a connection that idles costs no memory.
+    ///
+    /// Cancel-safe: a call that is dropped has read nothing.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn read_from(&mut self, stream: &UnixStream) -> io::Result<usize> {
+        loop {
+            stream.readable().await?;
+            match stream.try_read_buf(self.room()) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.release(),
+                result => return result,
+            }
+        }
     }
 
     /// The next whole line without its newline, or none until more is read. Blank lines are
@@ -57,22 +76,18 @@ impl LineBuffer {
     /// [`LineTooLong`] as soon as a line is known to pass the limit.
     pub fn next_line(&mut self) -> Result<Option<Bytes>, LineTooLong> {
         loop {
-            let newline = self.bytes[self.scanned..]
-                .iter()
-                .position(|byte| *byte == b'\n');
-            let Some(offset) = newline else {
+            let Some(offset) = memchr::memchr(b'\n', &self.bytes[self.scanned..]) else {
                 self.scanned = self.bytes.len();
-                return self.check(self.scanned).map(|()| None);
+                self.check(self.scanned)?;
+                self.release();
+                return Ok(None);
             };
             let end = self.scanned + offset;
             self.check(end)?;
-            let mut line = self.bytes.split_to(end).freeze();
+            let line = self.bytes.split_to(end).freeze();
             self.bytes.advance(1);
             self.scanned = 0;
-            if line.last() == Some(&b'\r') {
-                line.truncate(line.len() - 1);
-            }
-            if !line.iter().all(u8::is_ascii_whitespace) {
+            if let Some(line) = content(line) {
                 return Ok(Some(line));
             }
         }
@@ -81,13 +96,29 @@ impl LineBuffer {
     /// The last line of a stream that ended without a newline.
     pub fn last_line(&mut self) -> Option<Bytes> {
         self.scanned = 0;
-        let line = self.bytes.split().freeze();
-        (!line.iter().all(u8::is_ascii_whitespace)).then_some(line)
+        content(self.bytes.split().freeze())
     }
 
     /// How many bytes of an unfinished line are held.
     pub fn partial(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Doubles the room as far as the limit allows; left to itself, the buffer would double past it.
+    fn grow(&mut self) {
+        let length = self.bytes.len();
+        let least = length.saturating_add(READ_CHUNK);
+        let most = self.limit.saturating_add(READ_CHUNK).max(least);
+        let mut grown = BytesMut::with_capacity((2 * length).clamp(least, most));
+        grown.extend_from_slice(&self.bytes);
+        self.bytes = grown;
+    }
+
+    /// Gives the memory back while nothing is held.
+    fn release(&mut self) {
+        if self.bytes.is_empty() {
+            self.bytes = BytesMut::new();
+        }
     }
 
     fn check(&self, length: usize) -> Result<(), LineTooLong> {
@@ -97,4 +128,12 @@ impl LineBuffer {
             Ok(())
         }
     }
+}
+
+/// The line without the carriage return that terminals add, or none when it is blank.
+fn content(mut line: Bytes) -> Option<Bytes> {
+    if line.last() == Some(&b'\r') {
+        line.truncate(line.len() - 1);
+    }
+    (!line.iter().all(u8::is_ascii_whitespace)).then_some(line)
 }

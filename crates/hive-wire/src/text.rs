@@ -8,6 +8,20 @@ pub fn shorten(text: &str, max: usize) -> String {
     }
 }
 
+/// The first and the last `max / 2` characters of `text`, with an ellipsis where something was cut:
+/// for messages that quote foreign text in their middle.
+pub fn shorten_middle(text: &str, max: usize) -> String {
+    let half = max / 2;
+    let head = text.char_indices().nth(half);
+    let tail = text.char_indices().rev().nth(half.saturating_sub(1));
+    match (head, tail) {
+        (Some((head, _)), Some((tail, _))) if head < tail => {
+            format!("{}…{}", &text[..head], &text[tail..])
+        }
+        _ => text.to_owned(),
+    }
+}
+
 /// `text` with every control character but newline and tab replaced by a visible escape, so that
 /// an agent's words cannot move a cursor, set a title or fill a clipboard.
 pub fn printable(text: &str) -> String {
@@ -57,6 +71,17 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// How long the text is inside JSON, without its quotes.
+pub fn encoded_length(text: &str) -> usize {
+    text.bytes()
+        .map(|byte| match byte {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+            0x00..=0x1f => 6,
+            _ => 1,
+        })
+        .sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,8 +100,25 @@ mod tests {
     }
 
     #[test]
+    fn shortening_in_the_middle_keeps_both_ends() {
+        assert_eq!(shorten_middle("äöü1234xyz", 6), "äöü…xyz");
+        assert_eq!(shorten_middle("abcdef", 6), "abcdef");
+        assert_eq!(shorten_middle("", 6), "");
+    }
+
+    #[test]
     fn near_misses_are_found_and_far_ones_are_not() {
         assert_eq!(did_you_mean("snd", ["send", "recv"]), Some("send"));
         assert_eq!(did_you_mean("xyz", ["send", "recv"]), None);
+    }
+
+    #[test]
+    fn the_encoded_length_is_what_json_makes_of_it() {
+        let text: String = (0..=0x2ff)
+            .filter_map(char::from_u32)
+            .chain("\u{2028}🐝".chars())
+            .collect();
+        let encoded = serde_json::to_string(&text).unwrap();
+        assert_eq!(encoded_length(&text), encoded.len() - 2);
     }
 }

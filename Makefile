@@ -1,0 +1,91 @@
+# `make help` lists the targets. Needs GNU make and bash; scripts/setup.sh looks after the rest.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-builtin-rules
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+CARGO ?= cargo
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# Tools that setup.sh just installed are found without a new login shell.
+export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
+
+# The packages whose binaries are shipped, built without failpoints.
+SHIPPED := -p hive-core
+# Clippy, tests and docs all build the whole workspace with the same features and profile, so that
+# cargo compiles dependencies (and the bundled SQLite) once for all of them.
+CHECKED := --workspace --features hive-core/failpoints,hive-store/failpoints
+
+# A continuous-integration run must not change Cargo.lock, and never builds twice in one place.
+ifdef CI
+LOCKED := --locked
+export CARGO_INCREMENTAL := 0
+endif
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: up
+up: ## Build and start a hive in the foreground; Ctrl-C stops it (ROOT=dir PORT=n)
+	@scripts/setup.sh build
+	$(CARGO) build --release $(LOCKED) -p hive-core --bin hive-c0re
+	@exec $(TARGET_DIR)/release/hive-c0re $${ROOT:+--root "$$ROOT"} up $${PORT:+--port "$$PORT"}
+
+.PHONY: build
+build: ## Build all release binaries
+	@scripts/setup.sh build
+	$(CARGO) build --release $(LOCKED) $(SHIPPED) --bins
+
+.PHONY: test
+test: ## Run everything that must pass: lints, tests, documentation tests
+	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory lint
+# The tests start the daemon's own binary; --all-targets builds it with the features that they use.
+	$(CARGO) build $(LOCKED) $(CHECKED) --all-targets
+	$(CARGO) nextest run $(LOCKED) $(CHECKED)
+	$(CARGO) test --quiet $(LOCKED) $(CHECKED) --doc
+
+.PHONY: lint
+lint: ## Check format, lints, scripts, documentation links and dependencies
+	@scripts/setup.sh lint
+	$(CARGO) fmt --all --check
+	shellcheck .ci/run $$(find bench crates scripts -name '*.sh')
+	$(CARGO) clippy $(LOCKED) $(CHECKED) --all-targets -- -D warnings
+# Our docs are for contributors, who see private items too, so links to those are fine.
+	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --quiet $(LOCKED) $(CHECKED) \
+		--no-deps --document-private-items
+	@if command -v cargo-deny >/dev/null; then \
+		$(CARGO) deny check bans licenses sources; \
+	else \
+		echo 'deny: skipped, cargo-deny is not installed (cargo install --locked cargo-deny)'; \
+	fi
+
+.PHONY: deny
+deny: ## Check dependencies: licences, duplicates, sources, known advisories (needs cargo-deny)
+	@command -v cargo-deny >/dev/null || \
+		{ echo 'cargo-deny is not installed: cargo install --locked cargo-deny' >&2; exit 1; }
+	$(CARGO) deny check
+
+.PHONY: bench
+bench: ## Compare with Redis, PostgreSQL and the disk itself (ARGS='...' goes to the bench)
+	@scripts/setup.sh bench
+	$(CARGO) build --release $(LOCKED) -p hive-core --bin hive-c0re
+	$(CARGO) run --release $(LOCKED) -p bench -- $(ARGS)
+
+# Its release build has a directory of its own, so that a binary with failpoints never lies where the
+# shipped one does.
+.PHONY: soak
+soak: SOAK_DIR := $(abspath $(TARGET_DIR))/soak
+soak: ## Run the long crash, fault and fuzz campaigns (ARGS='...' goes to the crash campaign)
+	@scripts/setup.sh soak
+	PROPTEST_CASES=$${PROPTEST_CASES:-20000} $(CARGO) nextest run $(LOCKED) $(CHECKED) --profile soak \
+		-E '(package(hive-wire) | package(hive-store)) & (test(prop_) | test(fuzz_))'
+	CARGO_TARGET_DIR='$(SOAK_DIR)' $(CARGO) build --release $(LOCKED) --bins \
+		-p hive-core -p hive-testkit --features hive-core/failpoints
+	'$(SOAK_DIR)/release/soak' $(ARGS)
+
+.PHONY: clean
+clean: ## Remove what was built
+	$(CARGO) clean

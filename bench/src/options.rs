@@ -1,0 +1,116 @@
+//! The command line.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result, ensure};
+use clap::{Parser, ValueEnum};
+
+/// Side-by-side benchmarks of the hive against its peers.
+#[derive(Debug, Parser)]
+#[command(name = "bench")]
+pub(crate) struct Options {
+    /// What to run.
+    #[arg(value_enum, default_value = "queue")]
+    pub(crate) suite: Suite,
+    /// A short run: fewer and shorter rounds, a smaller history.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// The daemon under test; by default `hive-c0re` beside this program.
+    #[arg(long, value_name = "PATH")]
+    hive_bin: Option<PathBuf>,
+    /// Measured seconds per peer, configuration and round.
+    #[arg(long, value_name = "N")]
+    seconds: Option<f64>,
+    /// How often each peer runs each configuration.
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Where the peers keep their files while they run; a real disk. By default the target
+    /// directory.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Where the results go.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[arg(long, hide = true)]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Suite {
+    /// The message queue against Redis, PostgreSQL, the disk and the socket.
+    Queue,
+    /// The echo server of the ping-pong peer.
+    #[value(hide = true)]
+    Echo,
+}
+
+impl Options {
+    pub(crate) fn time(&self) -> Result<Duration> {
+        let seconds = self.seconds.unwrap_or(if self.quick { 0.4 } else { 1.2 });
+        ensure!(
+            (0.1..=600.0).contains(&seconds),
+            "--seconds is between 0.1 and 600"
+        );
+        Ok(Duration::from_secs_f64(seconds))
+    }
+
+    pub(crate) fn rounds(&self) -> usize {
+        self.rounds.unwrap_or(if self.quick { 3 } else { 5 }).max(1)
+    }
+
+    pub(crate) fn wake_samples(&self) -> u32 {
+        if self.quick { 100 } else { 200 }
+    }
+
+    pub(crate) fn history(&self) -> u64 {
+        if self.quick { 200_000 } else { 5_000_000 }
+    }
+
+    pub(crate) fn idle_time(&self) -> Duration {
+        Duration::from_secs(if self.quick { 10 } else { 20 })
+    }
+
+    /// The daemon, as an absolute path: servers run in directories of their own.
+    pub(crate) fn hive_bin(&self) -> Result<PathBuf> {
+        match &self.hive_bin {
+            Some(path) => Ok(std::path::absolute(path)?),
+            None => Ok(binaries()?.join("hive-c0re")),
+        }
+    }
+
+    pub(crate) fn dir(&self) -> Result<PathBuf> {
+        match &self.dir {
+            Some(dir) => Ok(std::path::absolute(dir)?),
+            None => Ok(binaries()?
+                .parent()
+                .context("no target directory")?
+                .to_owned()),
+        }
+    }
+
+    /// `bench/results/queue.json` of the checkout that cargo runs, or of the current directory.
+    pub(crate) fn results(&self) -> Result<PathBuf> {
+        if let Some(file) = &self.out {
+            return Ok(file.clone());
+        }
+        let bench = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| "bench".into(), PathBuf::from);
+        ensure!(
+            bench.is_dir(),
+            "there is no bench/ here: say where the results go with --out"
+        );
+        Ok(bench.join("results/queue.json"))
+    }
+}
+
+/// Where this program and its siblings are built.
+fn binaries() -> Result<PathBuf> {
+    let program = env::current_exe()?;
+    program
+        .parent()
+        .map(Path::to_owned)
+        .context("this program has no directory")
+}

@@ -1,0 +1,93 @@
+//! The commands of an agent's socket, one file each. The caller is whoever owns the socket: no
+//! command believes what a body says about its sender.
+
+mod ack_turn;
+mod answer;
+mod ask;
+mod cancel_loose_end;
+mod confirm;
+mod get_loose_ends;
+mod receipt;
+mod recv;
+mod remind;
+mod requeue_inflight;
+mod send;
+mod status;
+mod wake;
+
+use std::sync::Arc;
+
+use hive_wire::{
+    AgentName, ErrorCode, WireError,
+    agent::{AgentRequest, MAX_BODY},
+    command::Head,
+    text,
+};
+
+use crate::{
+    broker::Broker,
+    server::{Outbox, Service},
+};
+
+/// Who calls, and what it takes to carry a command out.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    pub(crate) name: AgentName,
+    pub(crate) broker: Broker,
+}
+
+impl Service for Caller {
+    fn call(&self, head: Head<'_>, line: &[u8], outbox: &Arc<Outbox>) {
+        let id = head.id;
+        let request = match AgentRequest::parse(&head.cmd, line) {
+            Ok(request) => request,
+            Err(error) => return outbox.expect::<()>(id).refuse(error),
+        };
+        match request {
+            AgentRequest::Send(command) => send::run(self, command, outbox.expect(id)),
+            AgentRequest::Recv(command) => recv::run(self, command, outbox.expect(id)),
+            AgentRequest::Confirm(command) => confirm::run(self, command, outbox.expect(id)),
+            AgentRequest::AckTurn(command) => ack_turn::run(self, command, outbox.expect(id)),
+            AgentRequest::RequeueInflight(command) => {
+                requeue_inflight::run(self, command, outbox.expect(id));
+            }
+            AgentRequest::Status(command) => status::run(self, command, outbox.expect(id)),
+            AgentRequest::Wake(command) => wake::run(self, command, outbox.expect(id)),
+            AgentRequest::Ask(command) => ask::run(self, command, outbox.expect(id)),
+            AgentRequest::Answer(command) => answer::run(self, command, outbox.expect(id)),
+            AgentRequest::GetLooseEnds(command) => {
+                get_loose_ends::run(self, command, outbox.expect(id));
+            }
+            AgentRequest::CancelLooseEnd(command) => {
+                cancel_loose_end::run(self, command, outbox.expect(id));
+            }
+            AgentRequest::Remind(command) => remind::run(self, command, outbox.expect(id)),
+            AgentRequest::GetReceipt(command) => receipt::run(self, command, outbox.expect(id)),
+        }
+    }
+}
+
+/// The longest question, list of options or answer: they travel as JSON within a message.
+const MAX_TEXT: usize = 64 * 1024;
+
+/// Refuses a body that does not fit into a message.
+pub(crate) fn check_body(field: &str, body: &str) -> Result<(), WireError> {
+    check_length(field, body, MAX_BODY)
+}
+
+/// Refuses a text that does not fit into a question or an answer.
+pub(crate) fn check_text(field: &str, body: &str) -> Result<(), WireError> {
+    check_length(field, body, MAX_TEXT)
+}
+
+fn check_length(field: &str, body: &str, max: usize) -> Result<(), WireError> {
+    let length = text::encoded_length(body);
+    if length <= max {
+        return Ok(());
+    }
+    Err(WireError::new(
+        ErrorCode::BadRequest,
+        format!("`{field}` has {length} bytes as JSON, and {max} is the most"),
+    )
+    .hint("put large content into a file and send its path"))
+}

@@ -1,0 +1,26 @@
+//! `cancel_loose_end`: takes back a question the caller asked or a reminder it set (M7).
+
+use hive_store::sqlite::QuestionEnd;
+use hive_wire::agent::{CancelLooseEnd, Cancelled};
+
+use super::Caller;
+use crate::server::Reply;
+
+pub(super) fn run(caller: &Caller, command: CancelLooseEnd, reply: Reply<Cancelled>) {
+    let agent = caller.name.clone();
+    caller.broker.submit(
+        move |desk| {
+            match command {
+                CancelLooseEnd::Question { question_id } => {
+                    desk.end_question(question_id, &QuestionEnd::Cancelled { by: &agent })?;
+                }
+                CancelLooseEnd::Reminder { reminder_id } => {
+                    desk.store(|tx| tx.cancel_reminder(&agent, reminder_id))?;
+                    desk.agenda_changed();
+                }
+            }
+            Ok(Cancelled {})
+        },
+        move |outcome| reply.send(outcome),
+    );
+}

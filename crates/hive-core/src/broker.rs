@@ -1,0 +1,231 @@
+//! The broker: decides what is written, commits it in groups, and answers only afterwards.
+//!
+//! One thread owns the store, the roster and the parked receivers, so that none of them needs a
+//! lock and every rule sees one consistent hive. Work reaches it as jobs; it takes all that wait,
+//! runs them as operations of one group, commits, and then answers them: receivers first, because
+//! somebody waits there. With one client there is no added delay; under load groups form by
+//! themselves.
+//!
+//! The same thread fires reminders and expiries and does the chores, each from one next time: an
+//! idle broker sleeps.
+
+mod agenda;
+mod chores;
+mod desk;
+mod lobby;
+mod report;
+mod writer;
+
+use std::{
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use hive_store::Receive;
+use hive_wire::{ErrorCode, WireError, agent::Messages};
+use tokio::sync::oneshot;
+
+pub use desk::Desk;
+pub use lobby::Presence;
+pub use writer::{Parts, Writer};
+
+/// A handle for submitting work; share it freely.
+#[derive(Clone)]
+pub struct Broker {
+    queue: Arc<Queue>,
+}
+
+/// One piece of work for the broker's thread.
+trait Job: Send {
+    /// Runs as an operation of the group; whatever it answers waits for the commit.
+    fn run(self: Box<Self>, desk: &mut Desk<'_>);
+
+    /// Is told that it will not run.
+    fn refuse(self: Box<Self>, error: WireError);
+}
+
+/// A job made of an operation and what to do with its outcome.
+struct Task<Operation, Done> {
+    operation: Operation,
+    done: Done,
+}
+
+impl<T, Operation, Done> Job for Task<Operation, Done>
+where
+    T: Send + 'static,
+    Operation: FnOnce(&mut Desk<'_>) -> Result<T, WireError> + Send,
+    Done: FnOnce(Result<T, WireError>) + Send + 'static,
+{
+    fn run(self: Box<Self>, desk: &mut Desk<'_>) {
+        let outcome = (self.operation)(desk);
+        desk.answer(outcome, self.done);
+    }
+
+    fn refuse(self: Box<Self>, error: WireError) {
+        (self.done)(Err(error));
+    }
+}
+
+/// A receive that may have to wait.
+struct ReceiveJob<Done> {
+    receive: Receive,
+    deadline: Option<Instant>,
+    presence: Arc<dyn Presence>,
+    done: Done,
+}
+
+impl<Done> Job for ReceiveJob<Done>
+where
+    Done: FnOnce(Result<Messages, WireError>) + Send + 'static,
+{
+    fn run(self: Box<Self>, desk: &mut Desk<'_>) {
+        desk.receive(
+            self.receive,
+            self.deadline,
+            self.presence,
+            Box::new(self.done),
+        );
+    }
+
+    fn refuse(self: Box<Self>, error: WireError) {
+        (self.done)(Err(error));
+    }
+}
+
+impl Broker {
+    /// Submits an operation. `done` is called on the broker's thread once the group is durable, or
+    /// with why it was not.
+    pub fn submit<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&mut Desk<'_>) -> Result<T, WireError> + Send + 'static,
+        done: impl FnOnce(Result<T, WireError>) + Send + 'static,
+    ) {
+        self.queue.push(Box::new(Task { operation, done }));
+    }
+
+    /// Submits an operation and waits for it to be durable.
+    ///
+    /// # Errors
+    /// The operation's own, or why its group was not committed.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&mut Desk<'_>) -> Result<T, WireError> + Send + 'static,
+    ) -> Result<T, WireError> {
+        let (sender, receiver) = oneshot::channel();
+        self.submit(operation, move |outcome| {
+            // The asker may have gone; what it asked for is done all the same.
+            drop(sender.send(outcome));
+        });
+        receiver.await.unwrap_or_else(|_| Err(stopping()))
+    }
+
+    /// Submits a receive that waits up to `wait` for its first message, as long as `presence` says
+    /// that somebody is there to take it.
+    pub fn receive(
+        &self,
+        receive: Receive,
+        wait: Duration,
+        presence: Arc<dyn Presence>,
+        done: impl FnOnce(Result<Messages, WireError>) + Send + 'static,
+    ) {
+        let deadline = (!wait.is_zero()).then(|| Instant::now() + wait);
+        self.queue.push(Box::new(ReceiveJob {
+            receive,
+            deadline,
+            presence,
+            done,
+        }));
+    }
+
+    /// Lets the broker finish what it has and end; parked receivers are told.
+    pub fn stop(&self) {
+        self.queue.stop();
+    }
+}
+
+/// The error of work that comes too late.
+fn stopping() -> WireError {
+    WireError::new(ErrorCode::ShuttingDown, "the daemon is stopping")
+        .hint("try again when it is back")
+}
+
+/// Jobs on their way to the broker's thread. Bounded by what connections may have in flight.
+#[derive(Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: Vec<Box<dyn Job>>,
+    is_stopping: bool,
+    /// Whether the thread sleeps; waking it costs a system call.
+    is_asleep: bool,
+}
+
+/// What the thread found when it looked for work.
+enum Found {
+    Jobs,
+    Nothing,
+    Stop,
+}
+
+impl Queue {
+    fn push(&self, job: Box<dyn Job>) {
+        let mut waiting = self.lock();
+        if waiting.is_stopping {
+            drop(waiting);
+            job.refuse(stopping());
+            return;
+        }
+        waiting.jobs.push(job);
+        if waiting.is_asleep {
+            drop(waiting);
+            self.changed.notify_one();
+        }
+    }
+
+    fn stop(&self) {
+        self.lock().is_stopping = true;
+        self.changed.notify_one();
+    }
+
+    /// Moves everything that waits into `jobs`, sleeping until there is something or `until`.
+    fn take(&self, jobs: &mut Vec<Box<dyn Job>>, until: Option<Instant>) -> Found {
+        let mut waiting = self.lock();
+        loop {
+            if !waiting.jobs.is_empty() {
+                std::mem::swap(&mut waiting.jobs, jobs);
+                return Found::Jobs;
+            }
+            if waiting.is_stopping {
+                return Found::Stop;
+            }
+            waiting.is_asleep = true;
+            let Some(until) = until else {
+                waiting = self
+                    .changed
+                    .wait(waiting)
+                    .unwrap_or_else(PoisonError::into_inner);
+                waiting.is_asleep = false;
+                continue;
+            };
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                waiting.is_asleep = false;
+                return Found::Nothing;
+            }
+            let (lock, _) = self
+                .changed
+                .wait_timeout(waiting, left)
+                .unwrap_or_else(PoisonError::into_inner);
+            waiting = lock;
+            waiting.is_asleep = false;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

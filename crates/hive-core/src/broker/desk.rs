@@ -1,0 +1,342 @@
+//! What a job sees of the hive while its group is open, and the rules that involve waiting.
+
+use std::{sync::Arc, time::Instant};
+
+use hive_store::{
+    Group, Mail, NewMessage, Receive, Refusal,
+    event_log::Event,
+    mail::Verdict,
+    sqlite::{NewQuestion, QuestionEnd, Tx},
+};
+use hive_wire::{
+    AgentName, ErrorCode, MessageId, QuestionId, Recipient, SenderLabel, Timestamp, TurnId,
+    WireError,
+    agent::{MessageState, Messages, RequeueReason, Sent, TurnClosed},
+    host::QuestionRow,
+};
+use serde_json::json;
+
+use super::{
+    lobby::{Deliver, Lobby, Presence, Waiter},
+    report,
+};
+use crate::{config::Config, roster::Roster};
+
+/// Something to say once the group is durable, or that it is not.
+pub(super) type Answer = Box<dyn FnOnce(Option<&WireError>) + Send>;
+
+/// The open group, and everything the broker's thread owns besides the store.
+pub struct Desk<'g> {
+    pub(super) group: Group<'g>,
+    /// Who is in the hive.
+    pub roster: &'g mut Roster,
+    /// How this hive is set up.
+    pub config: &'g Config,
+    pub(super) lobby: &'g mut Lobby,
+    pub(super) now: Timestamp,
+    pub(super) spoken: Spoken,
+}
+
+/// What a group leads to once it is durable.
+#[derive(Default)]
+pub(super) struct Spoken {
+    /// Mail for those who waited: it goes out first.
+    pub(super) deliveries: Vec<Answer>,
+    /// Answers to those who asked.
+    pub(super) answers: Vec<Answer>,
+    /// What happened, for live views.
+    pub(super) events: Vec<Event>,
+    /// Whether a reminder or an expiry was added or taken away.
+    pub(super) agenda_changed: bool,
+    /// Durable messages stored.
+    pub(super) sent: u32,
+}
+
+impl Desk<'_> {
+    /// The time this group is stamped with.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Runs one operation on the store.
+    ///
+    /// # Errors
+    /// The store's refusal, as the wire says it.
+    pub fn store<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, WireError> {
+        self.group
+            .run(operation)
+            .map_err(|refusal| WireError::from(&refusal))
+    }
+
+    /// Says `outcome` once the group is durable, or why it is not.
+    pub(super) fn answer<T: Send + 'static>(
+        &mut self,
+        outcome: Result<T, WireError>,
+        done: impl FnOnce(Result<T, WireError>) + Send + 'static,
+    ) {
+        self.spoken.answers.push(Box::new(move |failure| {
+            done(failure.map_or(outcome, |failure| Err(failure.clone())));
+        }));
+    }
+
+    /// Tells live views that something happened, once it is durable.
+    pub fn report(&mut self, event: Event) {
+        self.spoken.events.push(event);
+    }
+
+    /// Stores a message and hands it to whoever waits for it, in the same commit.
+    ///
+    /// # Errors
+    /// The store's refusal.
+    pub fn send(&mut self, message: NewMessage) -> Result<Sent, WireError> {
+        let stored = report::stored(self.now, &message);
+        let recipient = message.to.clone();
+        let sent = self.store(|tx| tx.send(message))?;
+        if !sent.duplicate {
+            self.spoken.sent += u32::from(!sent.message_id.is_transient());
+            self.report(stored.with_id(sent.message_id));
+            self.serve(&recipient);
+        }
+        Ok(sent)
+    }
+
+    /// Receives now, or parks the receive until there is something or its time is up.
+    pub(super) fn receive(
+        &mut self,
+        mut receive: Receive,
+        deadline: Option<Instant>,
+        presence: Arc<dyn Presence>,
+        done: Deliver,
+    ) {
+        receive.parks = deadline.is_some();
+        let received = match self.store(|tx| tx.receive(&receive)) {
+            Ok(received) => received,
+            Err(error) => return self.answer(Err(error), done),
+        };
+        if let Some(displaced) = &received.displaced {
+            self.turn_ended(&receive.agent, displaced);
+        }
+        receive.turn = received.turn;
+        if let Some(earlier) = self.lobby.pop_same(&receive) {
+            let replaced = WireError::new(ErrorCode::Replaced, "the same receive came again");
+            self.answer(Err(replaced), earlier.done);
+        }
+        match deadline {
+            Some(deadline) if received.messages.is_empty() => {
+                self.lobby.park(Waiter {
+                    receive,
+                    deadline,
+                    presence,
+                    done,
+                });
+            }
+            _ => {
+                report::leased(self, &receive, &received.messages);
+                self.answer(
+                    Ok(Messages {
+                        messages: received.messages,
+                    }),
+                    done,
+                );
+            }
+        }
+    }
+
+    /// Ends a turn that went well.
+    ///
+    /// # Errors
+    /// The store's refusal.
+    pub fn ack_turn(
+        &mut self,
+        agent: &AgentName,
+        turn: &TurnId,
+        ids: &[MessageId],
+    ) -> Result<TurnClosed, WireError> {
+        self.end_turn(agent, turn, |tx| tx.ack_turn(agent, turn, ids))
+    }
+
+    /// Ends a turn that did not go well.
+    ///
+    /// # Errors
+    /// The store's refusal.
+    pub fn requeue(
+        &mut self,
+        agent: &AgentName,
+        turn: &TurnId,
+        reason: RequeueReason,
+    ) -> Result<TurnClosed, WireError> {
+        self.end_turn(agent, turn, |tx| tx.requeue(agent, turn, reason))
+    }
+
+    /// Carries out the operator's verdict on a dead letter.
+    ///
+    /// # Errors
+    /// The store's refusal.
+    pub fn settle(&mut self, id: MessageId, verdict: Verdict) -> Result<MessageState, WireError> {
+        let (state, to) = self.store(|tx| {
+            let state = tx.settle(id, verdict)?;
+            Ok((state, tx.receipt(id)?.map(|receipt| receipt.to)))
+        })?;
+        if let Some(Ok(recipient)) = to.map(|to| to.parse::<Recipient>()) {
+            self.report(report::settled(self.now, &recipient, id, state));
+            self.serve(&recipient);
+        }
+        Ok(state)
+    }
+
+    /// Ends a question and tells its asker, and its target when it was taken back.
+    ///
+    /// # Errors
+    /// The store's refusal.
+    pub fn end_question(
+        &mut self,
+        id: QuestionId,
+        end: &QuestionEnd<'_>,
+    ) -> Result<QuestionRow, WireError> {
+        let row = self.store(|tx| tx.end_question(id, end))?;
+        self.spoken.agenda_changed |= row.expires_at.is_some();
+        self.report(report::question_ended(self.now, &row));
+        let event = json!({
+            "event": "question_answered",
+            "question_id": id,
+            "question": row.question,
+            "answer": row.answer,
+        });
+        if let Ok(Recipient::Agent(asker)) = row.asker.as_str().parse() {
+            self.tell(&asker, &event);
+        }
+        if let (QuestionEnd::Cancelled { .. }, Ok(Recipient::Agent(target))) =
+            (end, row.target.parse())
+        {
+            self.tell(
+                &target,
+                &json!({"event": "question_cancelled", "question_id": id}),
+            );
+        }
+        Ok(row)
+    }
+
+    /// Tells live views that a question was asked.
+    pub fn report_question(&mut self, id: QuestionId, question: &NewQuestion) {
+        let event = report::question_asked(self.now, id, question);
+        self.report(event);
+    }
+
+    /// Tells live views that something happened to an agent.
+    pub fn report_agent(&mut self, agent: &AgentName, kind: &'static str, data: serde_json::Value) {
+        let event = report::event(self.now, agent.as_str(), kind, data);
+        self.report(event);
+    }
+
+    /// Sends a helper event (C10) to an agent, if it is still there. The limit on the inbox does
+    /// not hold for it: somebody waits for this news.
+    pub fn tell(&mut self, agent: &AgentName, event: &serde_json::Value) {
+        if self.roster.find(agent.as_str()).is_err() {
+            return;
+        }
+        let message = NewMessage {
+            bounded: false,
+            ..NewMessage::plain(
+                SenderLabel::system(),
+                agent.clone().into(),
+                event.to_string(),
+            )
+        };
+        if let Err(error) = self.send(message) {
+            tracing::error!(%agent, %error, "cannot tell an agent what happened");
+        }
+    }
+
+    /// Says that the next reminder or expiry may have changed.
+    pub fn agenda_changed(&mut self) {
+        self.spoken.agenda_changed = true;
+    }
+
+    /// Ends every wait on an agent's inbox.
+    pub fn dismiss(&mut self, agent: &AgentName) {
+        while let Some(waiter) = self.lobby.pop_first(agent) {
+            let gone = WireError::new(ErrorCode::NotFound, format!("agent `{agent}` is gone"));
+            self.answer(Err(gone), waiter.done);
+        }
+    }
+
+    /// Answers a receive whose time is up with what there is, usually nothing.
+    pub(super) fn time_is_up(&mut self, waiter: Waiter) {
+        let receive = Receive {
+            parks: false,
+            ..waiter.receive
+        };
+        let outcome = self.store(|tx| tx.receive(&receive));
+        let outcome = outcome.map(|received| Messages {
+            messages: received.messages,
+        });
+        self.answer(outcome, waiter.done);
+    }
+
+    /// Hands waiting mail to those who wait for it.
+    fn serve(&mut self, recipient: &Recipient) {
+        let Recipient::Agent(agent) = recipient else {
+            return;
+        };
+        while let Some(waiter) = self.lobby.first(agent) {
+            if !waiter.presence.is_there() {
+                self.lobby.pop_first(agent);
+                continue;
+            }
+            let outcome = self.group.run(|tx| tx.receive(&waiter.receive));
+            if outcome
+                .as_ref()
+                .is_ok_and(|received| received.messages.is_empty())
+            {
+                return;
+            }
+            let Some(waiter) = self.lobby.pop_first(agent) else {
+                return;
+            };
+            let outcome = match outcome {
+                Ok(received) => {
+                    report::leased(self, &waiter.receive, &received.messages);
+                    Ok(Messages {
+                        messages: received.messages,
+                    })
+                }
+                Err(refusal) => Err(WireError::from(&refusal)),
+            };
+            self.spoken.deliveries.push(Box::new(move |failure| {
+                (waiter.done)(failure.map_or(outcome, |failure| Err(failure.clone())));
+            }));
+        }
+    }
+
+    fn end_turn(
+        &mut self,
+        agent: &AgentName,
+        turn: &TurnId,
+        end: impl FnOnce(&mut Tx<'_>) -> Result<TurnClosed, Refusal>,
+    ) -> Result<TurnClosed, WireError> {
+        let (open, closed) = self.store(|tx| {
+            let open = tx.inbox(&Recipient::Agent(agent.clone()))?.turn;
+            Ok((open, end(tx)?))
+        })?;
+        let ended = open.filter(|open| turn.is_current() || open == turn);
+        if let Some(ended) = ended {
+            self.report(report::turn_ended(self.now, agent, &ended, &closed));
+            self.turn_ended(agent, &ended);
+            if closed.requeued > 0 {
+                self.serve(&Recipient::Agent(agent.clone()));
+            }
+        }
+        Ok(closed)
+    }
+
+    /// Ends the waits of a turn that ended.
+    fn turn_ended(&mut self, agent: &AgentName, turn: &TurnId) {
+        while let Some(waiter) = self.lobby.pop_of_turn(agent, turn) {
+            let ended = WireError::new(ErrorCode::TurnEnded, format!("turn `{turn}` has ended"));
+            self.answer(Err(ended), waiter.done);
+        }
+    }
+}

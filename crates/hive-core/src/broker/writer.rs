@@ -1,0 +1,262 @@
+//! The broker's thread: take what waits, run it as one group, commit, answer.
+
+use std::{sync::Arc, thread::JoinHandle, time::Instant};
+
+use anyhow::Context;
+use hive_store::{Store, StoreError, event_log::EventLog, sqlite::Retention};
+use hive_wire::{ErrorCode, Timestamp, WireError};
+
+use super::{
+    Broker, Found, Job, Queue,
+    agenda::{self, Agenda},
+    chores::Chores,
+    desk::{Desk, Spoken},
+    lobby::Lobby,
+    stopping,
+};
+use crate::{config::Config, metrics::Metrics, roster::Roster};
+
+/// The most jobs in one group: beyond, an answer would wait for work it has nothing to do with.
+const GROUP: usize = 1_024;
+
+/// What the thread is made of.
+pub struct Parts {
+    /// The writing half of the store.
+    pub store: Store,
+    /// Who is in the hive.
+    pub roster: Roster,
+    /// How the hive is set up.
+    pub config: Arc<Config>,
+    /// Where events go.
+    pub events: Arc<EventLog>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+}
+
+/// The running thread.
+#[derive(Debug)]
+pub struct Writer {
+    thread: JoinHandle<Result<(), StoreError>>,
+}
+
+impl Writer {
+    /// Starts the thread. `on_end` is called when it has ended, for whatever reason.
+    ///
+    /// # Errors
+    /// When the agenda cannot be read or no thread can be made.
+    pub fn start(
+        mut parts: Parts,
+        on_end: impl FnOnce() + Send + 'static,
+    ) -> anyhow::Result<(Broker, Self)> {
+        let queue = Arc::new(Queue::default());
+        let agenda = parts
+            .store
+            .one(Timestamp::now(), |tx| Agenda::look_up(tx))?
+            .context("cannot read the agenda")?;
+        let retention = Retention {
+            messages: parts.config.limits.retention(),
+        };
+        let work = Work {
+            parts,
+            queue: Arc::clone(&queue),
+            lobby: Lobby::default(),
+            agenda,
+            chores: Chores::new(retention),
+        };
+        let thread = std::thread::Builder::new()
+            .name("broker".to_owned())
+            .spawn(move || {
+                let result = work.run();
+                on_end();
+                result
+            })
+            .context("cannot start the broker's thread")?;
+        Ok((Broker { queue }, Self { thread }))
+    }
+
+    /// Waits for the thread to end: how the store was closed, or why it failed.
+    ///
+    /// # Errors
+    /// What ended the store.
+    pub fn join(self) -> anyhow::Result<()> {
+        let result = self
+            .thread
+            .join()
+            .map_err(|_| anyhow::anyhow!("the broker panicked"))?;
+        result.map_err(|error| {
+            let remedy = error.remedy();
+            anyhow::Error::new(error).context(format!("the store ended; {remedy}"))
+        })
+    }
+}
+
+struct Work {
+    parts: Parts,
+    queue: Arc<Queue>,
+    lobby: Lobby,
+    agenda: Agenda,
+    chores: Chores,
+}
+
+impl Work {
+    fn run(mut self) -> Result<(), StoreError> {
+        let mut jobs = Vec::new();
+        let result = loop {
+            if let Found::Stop = self.queue.take(&mut jobs, self.wake_at()) {
+                break Ok(());
+            }
+            if let Err(error) = self.work_off(&mut jobs) {
+                break Err(error);
+            }
+            if self.chores.is_due()
+                && let Err(error) = self.do_chore()
+                && !error.is_passing()
+            {
+                break Err(error);
+            }
+        };
+        self.end(result)
+    }
+
+    /// Commits the jobs in groups; at least one, because somebody's time may be up.
+    fn work_off(&mut self, jobs: &mut Vec<Box<dyn Job>>) -> Result<(), StoreError> {
+        let mut jobs = jobs.drain(..);
+        loop {
+            if let Err(error) = self.commit_group(jobs.by_ref().take(GROUP)) {
+                jobs.for_each(|job| job.refuse(failure(&error)));
+                return Err(error);
+            }
+            if jobs.len() == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Runs jobs, what is due, and whose time is up, as one group; then answers.
+    fn commit_group(&mut self, jobs: impl Iterator<Item = Box<dyn Job>>) -> Result<(), StoreError> {
+        let began = Instant::now();
+        let (committed, spoken, count) = self.run_group(jobs, began)?;
+        hive_store::failpoint!("broker::before_reply");
+        let error = committed.as_ref().err().map(failure);
+        for say in spoken.deliveries.into_iter().chain(spoken.answers) {
+            say(error.as_ref());
+        }
+        if let Err(error) = committed {
+            tracing::error!(%error, "a group of {count} was not kept");
+            return if error.is_passing() {
+                self.read_again()
+            } else {
+                Err(error)
+            };
+        }
+        for event in spoken.events {
+            self.parts.events.publish(event);
+        }
+        if count > 0 {
+            self.chores.worked(spoken.sent);
+            self.parts
+                .metrics
+                .group(count, spoken.sent, began.elapsed(), self.lobby.len());
+        }
+        Ok(())
+    }
+
+    /// Runs one group up to its commit: how that went, what to say now, and how many jobs it had.
+    fn run_group(
+        &mut self,
+        jobs: impl Iterator<Item = Box<dyn Job>>,
+        began: Instant,
+    ) -> Result<(Result<(), StoreError>, Spoken, u64), StoreError> {
+        let now = Timestamp::now();
+        let mut desk = Desk {
+            group: self.parts.store.begin(now)?,
+            roster: &mut self.parts.roster,
+            config: &self.parts.config,
+            lobby: &mut self.lobby,
+            now,
+            spoken: Spoken::default(),
+        };
+        let mut count = 0;
+        for job in jobs {
+            job.run(&mut desk);
+            count += 1;
+        }
+        while let Some(waiter) = desk.lobby.pop_due(began) {
+            desk.time_is_up(waiter);
+        }
+        if self.agenda.is_due(now) {
+            agenda::fire(&mut desk);
+        }
+        if desk.spoken.agenda_changed {
+            match desk.group.run(|tx| Agenda::look_up(tx)) {
+                Ok(next) => self.agenda = next,
+                Err(error) => tracing::error!(%error, "cannot look up what is due next"),
+            }
+        }
+        let Desk { group, spoken, .. } = desk;
+        Ok((group.commit(), spoken, count))
+    }
+
+    /// Reads again what a group that was undone may have changed in mind.
+    fn read_again(&mut self) -> Result<(), StoreError> {
+        let looked_up = self.parts.store.one(Timestamp::now(), |tx| {
+            Ok((Agenda::look_up(tx)?, tx.living_agents()?))
+        })?;
+        match looked_up {
+            Ok((next, agents)) => {
+                self.agenda = next;
+                self.parts.roster = Roster::new(agents);
+            }
+            Err(refusal) => tracing::error!(%refusal, "cannot read the hive again"),
+        }
+        Ok(())
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let times = [
+            self.lobby.next_deadline(),
+            self.agenda.wake_at(Timestamp::now()),
+            self.chores.wake_at(),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    fn do_chore(&mut self) -> Result<(), StoreError> {
+        let chores = &mut self.chores;
+        let outcome = self
+            .parts
+            .store
+            .one(Timestamp::now(), |tx| chores.step(tx))?;
+        if let Err(refusal) = outcome {
+            tracing::warn!(%refusal, "a chore failed");
+        }
+        Ok(())
+    }
+
+    /// Tells everybody who waits, and closes the store.
+    fn end(mut self, result: Result<(), StoreError>) -> Result<(), StoreError> {
+        let error = result.as_ref().err().map_or_else(stopping, failure);
+        for waiter in self.lobby.clear() {
+            (waiter.done)(Err(error.clone()));
+        }
+        self.queue.stop();
+        let mut late = Vec::new();
+        while let Found::Jobs = self.queue.take(&mut late, None) {
+            late.drain(..).for_each(|job| job.refuse(error.clone()));
+        }
+        match result {
+            Ok(()) => self.parts.store.close(),
+            // Closing would write; a store that failed is left as it is.
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A failed commit, as the wire says it.
+fn failure(error: &StoreError) -> WireError {
+    let code = match error {
+        StoreError::DiskFull => ErrorCode::DiskFull,
+        _ => ErrorCode::Storage,
+    };
+    WireError::new(code, error.to_string()).hint(error.remedy())
+}

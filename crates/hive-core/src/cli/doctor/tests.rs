@@ -1,0 +1,165 @@
+//! The checks against made-up hives.
+
+use std::{os::unix::fs::PermissionsExt, path::Path};
+
+use hive_wire::Timestamp;
+
+use super::*;
+
+fn info() -> HiveInfo {
+    HiveInfo {
+        version: env!("CARGO_PKG_VERSION").into(),
+        pid: 42,
+        started_at: Timestamp::from_millis(0),
+        hive: None,
+        swarm: None,
+        root: "/r".into(),
+        dashboard: String::new(),
+        sqlite: "3.51.3".into(),
+        agents: 0,
+        undelivered: 0,
+        dead: 0,
+    }
+}
+
+fn facts(root: &Path, daemon: Result<HiveInfo, String>) -> Facts {
+    Facts {
+        places: Places {
+            root: root.to_owned(),
+            lock: root.join("lock"),
+            host_socket: root.join("run/host.sock"),
+        },
+        daemon,
+    }
+}
+
+fn verdict(id: &str, facts: &Facts) -> Verdict {
+    let check = CHECKS.iter().find(|check| check.id == id).unwrap();
+    let Examined { finding, .. } = examine(check, facts);
+    let needs_remedy = matches!(finding.verdict, Verdict::Failed | Verdict::Note);
+    assert_eq!(
+        needs_remedy,
+        !finding.remedy.is_empty(),
+        "{id}: {finding:?}"
+    );
+    finding.verdict
+}
+
+#[test]
+fn ids_are_unique_and_stable() {
+    let ids: Vec<&str> = CHECKS.iter().map(|check| check.id).collect();
+    assert_eq!(
+        ids,
+        [
+            "root-dir",
+            "root-owner",
+            "root-mode",
+            "disk-space",
+            "socket-path",
+            "daemon",
+            "daemon-version",
+            "lock",
+            "sqlite",
+            "clock",
+            "open-files",
+            "user-namespaces",
+            "claude",
+        ]
+    );
+}
+
+#[test]
+fn a_healthy_hive_passes() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("lock"), "42\n").unwrap();
+    let facts = facts(dir.path(), Ok(info()));
+    for id in [
+        "root-dir",
+        "root-owner",
+        "root-mode",
+        "disk-space",
+        "socket-path",
+        "daemon",
+        "daemon-version",
+        "lock",
+        "sqlite",
+        "clock",
+    ] {
+        assert_eq!(verdict(id, &facts), Verdict::Ok, "{id}");
+    }
+}
+
+#[test]
+fn a_missing_root_fails_once() {
+    let facts = facts(
+        Path::new("/nonexistent/hive"),
+        Err("cannot reach it".into()),
+    );
+    assert_eq!(verdict("root-dir", &facts), Verdict::Failed);
+    assert_eq!(verdict("root-owner", &facts), Verdict::Skipped);
+    assert_eq!(verdict("root-mode", &facts), Verdict::Skipped);
+    assert_eq!(verdict("daemon", &facts), Verdict::Failed);
+    assert_eq!(verdict("daemon-version", &facts), Verdict::Skipped);
+    assert_eq!(verdict("sqlite", &facts), Verdict::Skipped);
+    assert_eq!(verdict("lock", &facts), Verdict::Ok);
+}
+
+#[test]
+fn a_root_that_others_can_write_to_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    let facts = facts(dir.path(), Ok(info()));
+    for (mode, expected) in [
+        (0o700, Verdict::Ok),
+        (0o755, Verdict::Ok),
+        (0o777, Verdict::Failed),
+    ] {
+        std::fs::set_permissions(dir.path(), PermissionsExt::from_mode(mode)).unwrap();
+        assert_eq!(verdict("root-mode", &facts), expected, "{mode:o}");
+    }
+}
+
+#[test]
+fn another_build_and_an_old_sqlite_fail() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |version: &str, sqlite: &str| {
+        let daemon = HiveInfo {
+            version: version.into(),
+            sqlite: sqlite.into(),
+            ..info()
+        };
+        facts(dir.path(), Ok(daemon))
+    };
+    assert_eq!(
+        verdict("daemon-version", &of("0.0.9", "3.51.3")),
+        Verdict::Failed
+    );
+    for (sqlite, expected) in [
+        ("3.51.2", Verdict::Failed),
+        ("3.9.9", Verdict::Failed),
+        ("3.53.0", Verdict::Ok),
+        ("odd", Verdict::Failed),
+    ] {
+        assert_eq!(verdict("sqlite", &of("x", sqlite)), expected, "{sqlite}");
+    }
+}
+
+#[test]
+fn a_deep_root_is_a_note() {
+    let deep = Path::new("/tmp").join("d".repeat(110));
+    assert_eq!(
+        verdict("socket-path", &facts(&deep, Ok(info()))),
+        Verdict::Note
+    );
+}
+
+#[test]
+fn a_finding_in_json() {
+    let examined = Examined {
+        id: "clock",
+        finding: Finding::expect(false, "1970", "2024 or later", "set it"),
+    };
+    assert_eq!(
+        serde_json::to_string(&examined).unwrap(),
+        r#"{"id":"clock","status":"failed","measured":"1970","expected":"2024 or later","remedy":"set it"}"#
+    );
+}

@@ -1,0 +1,213 @@
+//! `hive.toml`: everything is optional, and a word that means nothing is an error.
+
+use std::{io, ops::RangeInclusive, path::Path, time::Duration};
+
+use anyhow::Context;
+use hive_wire::text;
+use serde::{Deserialize, de};
+
+/// The whole configuration.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Who this hive is.
+    pub hive: Hive,
+    /// The page.
+    pub dashboard: Dashboard,
+    /// How much of everything.
+    pub limits: Limits,
+}
+
+/// Who this hive is (C15).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Hive {
+    /// Its name.
+    pub name: Option<String>,
+    /// The domain that makes an agent's address, as in `ada@example.org`.
+    pub domain: Option<String>,
+    /// The swarm it belongs to.
+    pub swarm: Option<String>,
+    /// The name of the root agent; empty for none.
+    pub root_agent: String,
+}
+
+impl Default for Hive {
+    fn default() -> Self {
+        Self {
+            name: None,
+            domain: None,
+            swarm: None,
+            root_agent: "ruth".to_owned(),
+        }
+    }
+}
+
+/// Where the pages are.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dashboard {
+    /// The address to listen on.
+    pub bind: std::net::IpAddr,
+    /// The dashboard's port.
+    pub port: u16,
+    /// The ports of the agents' pages.
+    pub agent_ports: PortRange,
+    /// Further names accepted in `Host`.
+    pub hosts: Vec<String>,
+}
+
+impl Default for Dashboard {
+    fn default() -> Self {
+        Self {
+            bind: std::net::Ipv4Addr::LOCALHOST.into(),
+            port: 7000,
+            agent_ports: PortRange(8100..=8999),
+            hosts: Vec::new(),
+        }
+    }
+}
+
+/// A range of ports, written `8100-8999`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortRange(pub RangeInclusive<u16>);
+
+impl<'de> Deserialize<'de> for PortRange {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let range = text
+            .split_once('-')
+            .and_then(|(low, high)| Some((low.trim().parse().ok()?, high.trim().parse().ok()?)));
+        match range {
+            Some((low, high)) if low > 0 && low <= high => Ok(Self(low..=high)),
+            _ => Err(de::Error::custom(format!(
+                "`{text}` is no range of ports; write it like \"8100-8999\""
+            ))),
+        }
+    }
+}
+
+/// How much of everything.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// The most messages that wait in one inbox.
+    pub inbox_depth: u32,
+    /// After so many counted failures a message is a dead letter.
+    pub deliveries_before_dead: u32,
+    /// For how many days settled messages and their receipts are kept.
+    pub retention_days: u32,
+    /// The most events the event log keeps.
+    pub events: usize,
+    /// The most connections to one agent's socket.
+    pub connections_per_agent: usize,
+    /// The most open questions one agent may have asked.
+    pub questions_per_agent: u32,
+    /// The most pending reminders of one agent.
+    pub reminders_per_agent: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            inbox_depth: 10_000,
+            deliveries_before_dead: 5,
+            retention_days: 30,
+            events: 200_000,
+            connections_per_agent: 64,
+            questions_per_agent: 50,
+            reminders_per_agent: 50,
+        }
+    }
+}
+
+impl Limits {
+    /// For how long settled messages are kept.
+    pub fn retention(&self) -> Duration {
+        Duration::from_secs(u64::from(self.retention_days) * 24 * 60 * 60)
+    }
+}
+
+impl Config {
+    /// Reads the file, or the defaults when there is none. The environment wins over the file.
+    ///
+    /// # Errors
+    /// With the line and what was probably meant.
+    pub fn load(path: &Path) -> anyhow::Result<Self> {
+        let mut config = match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text).with_context(|| format!("in {}", path.display()))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::default(),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        };
+        if let Ok(limit) = std::env::var("HIVE_REMIND_MAX_PENDING_PER_AGENT") {
+            config.limits.reminders_per_agent = limit
+                .parse()
+                .with_context(|| format!("HIVE_REMIND_MAX_PENDING_PER_AGENT={limit}"))?;
+        }
+        Ok(config)
+    }
+
+    fn parse(text: &str) -> anyhow::Result<Self> {
+        let config: Self = toml::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            match unknown_field(error.message()) {
+                Some(near) => anyhow::anyhow!("{message}did you mean `{near}`?"),
+                None => anyhow::anyhow!("{message}"),
+            }
+        })?;
+        anyhow::ensure!(
+            config.limits.deliveries_before_dead > 0 && config.limits.inbox_depth > 0,
+            "limits.deliveries_before_dead and limits.inbox_depth must be at least 1"
+        );
+        Ok(config)
+    }
+}
+
+/// What was probably meant by the unknown field that serde complains of:
+/// "unknown field `prot`, expected one of `bind`, `port`".
+fn unknown_field(message: &str) -> Option<&str> {
+    let mut quoted = message
+        .strip_prefix("unknown field")?
+        .split('`')
+        .skip(1)
+        .step_by(2);
+    let wanted = quoted.next()?;
+    text::did_you_mean(wanted, quoted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_required() {
+        let config = Config::parse("").unwrap();
+        assert_eq!(config.dashboard.port, 7000);
+        assert_eq!(config.dashboard.agent_ports.0, 8100..=8999);
+        assert_eq!(config.hive.root_agent, "ruth");
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_with_its_line_and_a_guess() {
+        let error = Config::parse("[dashboard]\nbind = \"::1\"\nprot = 7\n")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("line 3"), "{error}");
+        assert!(error.contains("did you mean `port`?"), "{error}");
+    }
+
+    #[test]
+    fn bad_values_say_what_is_expected() {
+        for (text, expected) in [
+            ("[dashboard]\nagent_ports = \"9000-8000\"", "8100-8999"),
+            ("[dashboard]\nport = 70000", "u16"),
+            ("[limits]\ninbox_depth = 0", "at least 1"),
+            ("[limits\n", "line 1"),
+        ] {
+            let error = Config::parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! `destroy`: takes an agent off the registry and closes its socket. Its mail, state and
+//! credentials stay for a later one of the same name (C12).
+
+use std::sync::{Arc, PoisonError};
+
+use hive_store::Mail;
+use hive_wire::{
+    WireError,
+    host::{Destroy, Destroyed},
+};
+use serde_json::json;
+
+use super::Host;
+
+pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, WireError> {
+    let name = command.name.clone();
+    let kept_messages = host
+        .broker
+        .run(move |desk| {
+            desk.roster.find(name.as_str())?;
+            let inbox = desk.store(|tx| {
+                tx.destroy_agent(&name)?;
+                tx.inbox(&name.clone().into())
+            })?;
+            desk.roster.remove(&name);
+            desk.dismiss(&name);
+            desk.report_agent(&name, "agent_destroyed", json!({}));
+            Ok(inbox.unread + inbox.inflight)
+        })
+        .await?;
+    let listener = host
+        .sockets
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .remove(&command.name);
+    if let Some(listener) = listener {
+        listener.remove();
+    }
+    Ok(Destroyed { kept_messages })
+}

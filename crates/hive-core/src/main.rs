@@ -1,0 +1,76 @@
+//! `hive-c0re`: the daemon and the operator's command line.
+
+use std::{io::IsTerminal, process::ExitCode};
+
+use hive_core::{
+    cli::{self, Cli, Cmd},
+    daemon::{Running, Setup},
+    paths::Paths,
+};
+use tracing_subscriber::EnvFilter;
+
+fn main() -> ExitCode {
+    let cli = match Cli::from_args() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
+    let result = Paths::find(cli.root.as_deref()).and_then(|paths| {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()?;
+        match cli.command {
+            Cmd::Client(command) => {
+                let places = paths.places();
+                Ok(runtime.block_on(cli::run_client_command(command, &places, cli.json)))
+            }
+            Cmd::Serve(args) => runtime.block_on(serve(
+                Setup {
+                    paths,
+                    port: args.port,
+                },
+                |_| Ok(()),
+            )),
+            Cmd::Up(args) => {
+                let setup = Setup {
+                    paths,
+                    port: args.port,
+                };
+                let root = cli.root.clone();
+                runtime.block_on(serve(setup, |running| {
+                    cli::welcome(running, root.as_deref())
+                }))
+            }
+        }
+    });
+    result.unwrap_or_else(|error| {
+        cli::report_fatal(&error);
+        ExitCode::FAILURE
+    })
+}
+
+async fn serve(
+    setup: Setup,
+    when_up: impl FnOnce(&Running) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    log_to_stderr();
+    let running = Running::start(setup).await?;
+    when_up(&running)?;
+    running.run().await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Logs go to stderr: with a date for a terminal or a file, without one for the journal, which adds
+/// its own.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let is_journal = std::env::var_os("JOURNAL_STREAM").is_some();
+    let format = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+    if is_journal {
+        format.without_time().init()
+    } else {
+        format.init()
+    }
+}

@@ -1,0 +1,255 @@
+//! Who is in the hive and who may write to whom: pure rules over the registered agents.
+
+use std::collections::BTreeMap;
+
+use hive_store::sqlite::AgentRecord;
+use hive_wire::{
+    AgentName, ErrorCode, Recipient, SenderLabel, WireError,
+    name::{OPERATOR, PARENT, SELF, SYSTEM},
+    text,
+};
+
+/// The deepest tree of agents.
+const MAX_DEPTH: usize = 8;
+/// The most agents in one hive.
+const MAX_AGENTS: usize = 1_000;
+
+/// The agents that live, by name.
+#[derive(Debug, Default)]
+pub struct Roster {
+    agents: BTreeMap<AgentName, AgentRecord>,
+}
+
+impl Roster {
+    pub(crate) fn new(agents: impl IntoIterator<Item = AgentRecord>) -> Self {
+        Self {
+            agents: agents
+                .into_iter()
+                .map(|agent| (agent.name.clone(), agent))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn insert(&mut self, agent: AgentRecord) {
+        self.agents.insert(agent.name.clone(), agent);
+    }
+
+    /// Takes an agent out; its children become roots.
+    pub(crate) fn remove(&mut self, name: &AgentName) {
+        self.agents.remove(name);
+        for agent in self.agents.values_mut() {
+            if agent.parent.as_ref() == Some(name) {
+                agent.parent = None;
+            }
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &AgentRecord> {
+        self.agents.values()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.agents.len()
+    }
+
+    pub(crate) fn has_port(&self, port: u16) -> bool {
+        self.agents.values().any(|agent| agent.port == port)
+    }
+
+    /// Where a message from `sender` goes that says it is for `to` (M2, C9).
+    pub(crate) fn route(
+        &self,
+        sender: Option<&AgentName>,
+        to: &str,
+    ) -> Result<Recipient, WireError> {
+        match to {
+            OPERATOR => return Ok(Recipient::Operator),
+            PARENT => {
+                let parent = sender.and_then(|name| self.agents.get(name)?.parent.clone());
+                return Ok(parent.map_or(Recipient::Operator, Recipient::Agent));
+            }
+            _ => {}
+        }
+        self.find(to)
+            .map(|agent| Recipient::Agent(agent.name.clone()))
+    }
+
+    /// A living agent by its name, or an error that names the nearest one.
+    pub(crate) fn find(&self, name: &str) -> Result<&AgentRecord, WireError> {
+        if let Some(agent) = self.agents.get(name) {
+            return Ok(agent);
+        }
+        let name = text::shorten(name, 40);
+        let known = self.agents.keys().map(AgentName::as_str).chain([OPERATOR]);
+        let hint = match text::did_you_mean(&name, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`hive-c0re list` shows the agents; `operator` and `<parent>` work too".into(),
+        };
+        Err(WireError::new(ErrorCode::NotFound, format!("there is no agent `{name}`")).hint(hint))
+    }
+
+    /// Whether an agent may look into another one's affairs: itself, or one of its children.
+    pub(crate) fn may_inspect(
+        &self,
+        caller: &AgentName,
+        other: &str,
+    ) -> Result<AgentName, WireError> {
+        let agent = self.find(other)?;
+        if agent.name == *caller || agent.parent.as_ref() == Some(caller) {
+            return Ok(agent.name.clone());
+        }
+        Err(WireError::new(
+            ErrorCode::Denied,
+            format!("`{other}` is not a child of yours"),
+        )
+        .hint("you can look at yourself and at your direct children"))
+    }
+
+    /// A label for a wake: not a name that means somebody (M16).
+    pub(crate) fn wake_label(&self, from: &str) -> Result<SenderLabel, WireError> {
+        let label: SenderLabel = from
+            .parse()
+            .map_err(|error| WireError::new(ErrorCode::BadRequest, format!("`from`: {error}")))?;
+        if [OPERATOR, SYSTEM, SELF].contains(&from) || self.agents.contains_key(from) {
+            return Err(
+                WireError::new(ErrorCode::Denied, format!("`{from}` is somebody's name"))
+                    .hint("a wake carries a label of its own, such as `matrix` or `bash-task-12`"),
+            );
+        }
+        Ok(label)
+    }
+
+    /// Whether an agent of this name may be added under this parent.
+    pub(crate) fn check_new(
+        &self,
+        name: &AgentName,
+        parent: Option<&AgentName>,
+    ) -> Result<(), WireError> {
+        if self.agents.contains_key(name) {
+            return Err(WireError::new(
+                ErrorCode::Conflict,
+                format!("there is an agent `{name}` already"),
+            )
+            .hint("choose another name, or `destroy` that one first"));
+        }
+        if self.agents.len() >= MAX_AGENTS {
+            return Err(WireError::new(
+                ErrorCode::LimitReached,
+                format!("this hive has {MAX_AGENTS} agents, which is the most it takes"),
+            ));
+        }
+        let mut depth = 1;
+        let mut above = parent.cloned();
+        while let Some(ancestor) = above {
+            depth += 1;
+            if ancestor == *name || depth > MAX_DEPTH {
+                return Err(WireError::new(
+                    ErrorCode::BadRequest,
+                    format!("`{name}` would stand {depth} levels deep, or above itself"),
+                )
+                .hint(format!("a tree of agents has at most {MAX_DEPTH} levels")));
+            }
+            above = self.find(ancestor.as_str())?.parent.clone();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hive_wire::{Timestamp, host::Runtime};
+
+    use super::*;
+
+    fn roster(agents: &[(&str, Option<&str>)]) -> Roster {
+        Roster::new(agents.iter().map(|(name, parent)| AgentRecord {
+            name: name.parse().unwrap(),
+            parent: parent.map(|parent| parent.parse().unwrap()),
+            runtime: Runtime::None,
+            port: 8100,
+            created_at: Timestamp::from_millis(0),
+        }))
+    }
+
+    #[test]
+    fn m2_c9_routing() {
+        let roster = roster(&[("ruth", None), ("ada", Some("ruth")), ("bob", Some("ada"))]);
+        let ada: AgentName = "ada".parse().unwrap();
+        let ruth: AgentName = "ruth".parse().unwrap();
+        let cases = [
+            (Some(&ada), "bob", Ok("bob")),
+            (Some(&ada), "ada", Ok("ada")),
+            (Some(&ada), "operator", Ok("operator")),
+            (Some(&ada), "<parent>", Ok("ruth")),
+            (Some(&ruth), "<parent>", Ok("operator")),
+            (None, "<parent>", Ok("operator")),
+            (Some(&ada), "nobody", Err(ErrorCode::NotFound)),
+            (Some(&ada), "system", Err(ErrorCode::NotFound)),
+            (Some(&ada), "", Err(ErrorCode::NotFound)),
+            (Some(&ada), "a\nb", Err(ErrorCode::NotFound)),
+        ];
+        for (sender, to, expected) in cases {
+            let found = roster.route(sender, to);
+            let found = found
+                .as_ref()
+                .map(Recipient::as_str)
+                .map_err(|error| error.code);
+            assert_eq!(found, expected, "{sender:?} → {to:?}");
+        }
+        assert!(
+            roster
+                .route(None, "adaa")
+                .unwrap_err()
+                .hint
+                .contains("`ada`")
+        );
+    }
+
+    #[test]
+    fn m16_a_wake_cannot_pose_as_somebody() {
+        let roster = roster(&[("ada", None)]);
+        for label in ["bash-task-12", "matrix"] {
+            assert!(roster.wake_label(label).is_ok(), "{label}");
+        }
+        for label in [
+            "ada", "operator", "system", "self", "", "A", "x\ny", "<parent>",
+        ] {
+            assert!(roster.wake_label(label).is_err(), "{label:?}");
+        }
+    }
+
+    #[test]
+    fn c9_the_tree_is_bounded_and_has_no_second_of_a_name() {
+        let names: Vec<String> = (0..8).map(|n| format!("a{n}")).collect();
+        let mut chain: Vec<(&str, Option<&str>)> = vec![("a0", None)];
+        for pair in names.windows(2) {
+            chain.push((&pair[1], Some(&pair[0])));
+        }
+        let roster = roster(&chain);
+        let name = |text: &str| text.parse::<AgentName>().unwrap();
+        assert!(roster.check_new(&name("b"), Some(&name("a6"))).is_ok());
+        assert!(
+            roster.check_new(&name("b"), Some(&name("a7"))).is_err(),
+            "ninth level"
+        );
+        assert!(
+            roster.check_new(&name("a3"), None).is_err(),
+            "second of a name"
+        );
+        assert!(
+            roster.check_new(&name("b"), Some(&name("x"))).is_err(),
+            "no such parent"
+        );
+    }
+
+    #[test]
+    fn c9_children_of_a_removed_agent_are_roots() {
+        let mut roster = roster(&[("ada", None), ("bob", Some("ada"))]);
+        roster.remove(&"ada".parse().unwrap());
+        let bob: AgentName = "bob".parse().unwrap();
+        assert_eq!(
+            roster.route(Some(&bob), "<parent>").unwrap(),
+            Recipient::Operator
+        );
+    }
+}

@@ -1,0 +1,231 @@
+//! One connection: reads lines, hands them to a service, and closes when it is time.
+
+use std::{io, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use hive_wire::{
+    ErrorCode, WireError,
+    command::{Head, RequestId},
+    line::{LineBuffer, LineTooLong, MAX_LINE},
+};
+use tokio::{
+    net::UnixStream,
+    sync::{Semaphore, SemaphorePermit},
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Outbox, Reply};
+
+/// What one socket's commands do.
+pub(crate) trait Service: Send + Sync + 'static {
+    /// Carries out the command of one line. Whatever it does takes no time here: work that waits
+    /// is submitted, and its reply sent later.
+    fn call(&self, head: Head<'_>, line: &[u8], outbox: &Arc<Outbox>);
+}
+
+/// How much one connection may ask for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// The most connections to the socket.
+    pub(crate) connections: usize,
+    /// The most requests of one connection that wait for their answer.
+    pub(crate) in_flight: usize,
+    /// How long a line may take from its first byte to its newline.
+    pub(crate) line_time: Duration,
+    /// How long a peer may leave its replies unread.
+    pub(crate) write_time: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 64,
+            in_flight: 32,
+            line_time: Duration::from_secs(30),
+            write_time: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Lines above this size are rare, and only a few connections of a socket read one at a time.
+const LARGE_LINE: usize = 64 * 1024;
+/// How many connections of one socket read a large line at a time.
+pub(super) const LARGE_LINES: usize = 4;
+/// With so many bytes unread by the peer, its requests are no longer read.
+const MAX_UNSENT: usize = MAX_LINE;
+
+/// Why a connection ends.
+enum End {
+    /// The peer is gone, or the daemon stops.
+    Quietly,
+    /// The peer broke a rule and is told.
+    With(WireError),
+}
+
+/// What a connection shares with the others of its socket.
+pub(super) struct Shared<S> {
+    pub(super) service: S,
+    pub(super) limits: Limits,
+    pub(super) large_lines: Semaphore,
+}
+
+/// Serves a peer until it is gone, breaks a rule, or the daemon stops.
+pub(super) async fn serve<S: Service>(
+    stream: UnixStream,
+    shared: &Shared<S>,
+    stop: &CancellationToken,
+) {
+    let outbox = Outbox::new(stream);
+    let end = Connection {
+        outbox: &outbox,
+        shared,
+        lines: LineBuffer::new(MAX_LINE),
+        large: None,
+    }
+    .run(stop)
+    .await;
+    if let End::With(error) = end {
+        outbox.expect::<()>(None).send(Err(error));
+    }
+    // One last try: the peer gets what is ready, and nobody waits for a peer that does not read.
+    if outbox.flush().is_err() {
+        tracing::debug!("a peer went away with replies unread");
+    }
+    outbox.close();
+}
+
+struct Connection<'c, S> {
+    outbox: &'c Arc<Outbox>,
+    shared: &'c Shared<S>,
+    lines: LineBuffer,
+    large: Option<SemaphorePermit<'c>>,
+}
+
+impl<S: Service> Connection<'_, S> {
+    async fn run(&mut self, stop: &CancellationToken) -> End {
+        let mut line_due = None;
+        let mut unsent_due = None;
+        let mut is_half_closed = false;
+        loop {
+            let unsent = self.outbox.unsent();
+            let in_flight = self.outbox.in_flight();
+            if is_half_closed && unsent == 0 && (in_flight == 0 || self.outbox.has_hung_up()) {
+                return End::Quietly;
+            }
+            let limits = &self.shared.limits;
+            let may_read = !is_half_closed && in_flight < limits.in_flight && unsent < MAX_UNSENT;
+            due_while(&mut line_due, self.lines.partial() > 0, limits.line_time);
+            due_while(&mut unsent_due, unsent > 0, limits.write_time);
+            // Every arm is cancel-safe: readiness, notifications and timers hold nothing.
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return End::Quietly,
+                () = at(line_due) => return End::With(too_slow(limits.line_time)),
+                () = at(unsent_due) => return End::Quietly,
+                ready = self.outbox.stream().writable(), if unsent > 0 => {
+                    if ready.and_then(|()| self.outbox.flush()).is_err() {
+                        return End::Quietly;
+                    }
+                }
+                permit = self.shared.large_lines.acquire(), if self.needs_permit() => {
+                    self.large = permit.ok();
+                }
+                ready = self.outbox.stream().readable(), if may_read && !self.needs_permit() => {
+                    match ready.map_err(|_| End::Quietly).and_then(|()| self.read()) {
+                        Ok(Read::More) => {}
+                        Ok(Read::Ended) => {
+                            is_half_closed = true;
+                            self.outbox.half_close();
+                        }
+                        Err(end) => return end,
+                    }
+                }
+                () = self.outbox.changed().notified() => {}
+            }
+        }
+    }
+
+    fn needs_permit(&self) -> bool {
+        self.large.is_none() && self.lines.partial() > LARGE_LINE
+    }
+
+    /// Reads what is there and calls the service for every whole line.
+    fn read(&mut self) -> Result<Read, End> {
+        let read = match self.outbox.stream().try_read_buf(self.lines.room()) {
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Read::More),
+            Err(_) => return Err(End::Quietly),
+        };
+        if read == 0 {
+            if let Some(line) = self.lines.last_line() {
+                self.call(&line);
+            }
+            return Ok(Read::Ended);
+        }
+        while let Some(line) = self
+            .lines
+            .next_line()
+            .map_err(|error| End::With(too_long(error)))?
+        {
+            self.call(&line);
+        }
+        if self.lines.partial() <= LARGE_LINE {
+            self.large = None;
+        }
+        Ok(Read::More)
+    }
+
+    fn call(&self, line: &Bytes) {
+        match Head::parse(line) {
+            Ok(head) => self.shared.service.call(head, line, self.outbox),
+            Err(error) => self.outbox.expect::<()>(id_of(line)).send(Err(error)),
+        }
+    }
+}
+
+enum Read {
+    More,
+    Ended,
+}
+
+/// The id of a request whose head is broken, so that a pipelining client finds its error.
+fn id_of(line: &[u8]) -> Option<RequestId> {
+    #[derive(serde::Deserialize)]
+    struct OnlyId {
+        id: Option<RequestId>,
+    }
+    serde_json::from_slice::<OnlyId>(line).ok()?.id
+}
+
+/// Keeps a deadline while `condition` holds: set when it begins, gone when it ends.
+fn due_while(due: &mut Option<Instant>, condition: bool, time: Duration) {
+    *due = condition.then(|| due.unwrap_or_else(|| Instant::now() + time));
+}
+
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn too_long(error: LineTooLong) -> WireError {
+    WireError::new(ErrorCode::LineTooLong, error.to_string())
+        .hint("send large content as a file and its path as the message")
+}
+
+fn too_slow(time: Duration) -> WireError {
+    WireError::new(
+        ErrorCode::Slow,
+        format!("a line took longer than {} s", time.as_secs()),
+    )
+    .hint("send each request in one piece, with a newline at its end")
+}
+
+impl<T: serde::Serialize> Reply<T> {
+    /// Refuses a request.
+    pub(crate) fn refuse(self, error: WireError) {
+        self.send(Err(error));
+    }
+}

@@ -1,0 +1,216 @@
+//! Replies on their way to a peer, in the right order.
+//!
+//! Requests without an id are answered in the order they came; those with one as soon as they are
+//! done. Replies are written by whoever has them, usually the broker's thread right after a commit:
+//! going through the connection's own task would cost a thread switch on every answer. Only what
+//! the socket does not take at once waits for that task.
+
+use std::{
+    collections::VecDeque,
+    io,
+    marker::PhantomData,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use hive_wire::{
+    WireError,
+    command::{RequestId, encode_reply},
+};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::Serialize;
+use tokio::{net::UnixStream, sync::Notify};
+
+use crate::broker::Presence;
+
+/// The way back to one peer.
+pub(crate) struct Outbox {
+    stream: UnixStream,
+    state: Mutex<State>,
+    /// Something changed that the connection's task may wait for.
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// Replies to requests without an id, from the oldest that is not answered.
+    ordered: VecDeque<Option<Vec<u8>>>,
+    /// The number of the first of them.
+    first: u64,
+    /// Bytes that the socket did not take.
+    unsent: VecDeque<u8>,
+    in_flight: usize,
+    is_closed: bool,
+    /// Whether the peer has said that it sends no more.
+    is_half_closed: bool,
+}
+
+/// Where in the order a reply belongs.
+enum Place {
+    Ordered(u64),
+    Named(RequestId),
+}
+
+/// The duty to answer one request with a `T`; dropping it leaves the request unanswered.
+pub(crate) struct Reply<T> {
+    outbox: Arc<Outbox>,
+    place: Place,
+    reply: PhantomData<fn(T)>,
+}
+
+impl<T: Serialize> Reply<T> {
+    /// Answers.
+    pub(crate) fn send(self, outcome: Result<T, WireError>) {
+        let id = match &self.place {
+            Place::Ordered(_) => None,
+            Place::Named(id) => Some(id),
+        };
+        let line = encode_reply(outcome.as_ref(), id);
+        self.outbox.complete(&self.place, line);
+    }
+
+    /// Somebody to ask whether the peer is still there.
+    pub(crate) fn presence(&self) -> Arc<dyn Presence> {
+        Arc::clone(&self.outbox) as Arc<dyn Presence>
+    }
+}
+
+impl Outbox {
+    pub(crate) fn new(stream: UnixStream) -> Arc<Self> {
+        Arc::new(Self {
+            stream,
+            state: Mutex::default(),
+            changed: Notify::new(),
+        })
+    }
+
+    pub(super) fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    pub(super) fn changed(&self) -> &Notify {
+        &self.changed
+    }
+
+    /// Takes on the duty to answer a request.
+    pub(crate) fn expect<T>(self: &Arc<Self>, id: Option<RequestId>) -> Reply<T> {
+        let mut state = self.lock();
+        state.in_flight += 1;
+        let place = match id {
+            Some(id) => Place::Named(id),
+            None => {
+                let number = state.first + state.ordered.len() as u64;
+                state.ordered.push_back(None);
+                Place::Ordered(number)
+            }
+        };
+        Reply {
+            outbox: Arc::clone(self),
+            place,
+            reply: PhantomData,
+        }
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.lock().in_flight
+    }
+
+    pub(super) fn unsent(&self) -> usize {
+        self.lock().unsent.len()
+    }
+
+    /// The peer sends no more; it may still read.
+    pub(super) fn half_close(&self) {
+        self.lock().is_half_closed = true;
+    }
+
+    /// Nobody is there any more: what comes is thrown away.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.unsent = VecDeque::new();
+    }
+
+    /// Writes what the socket did not take before.
+    pub(super) fn flush(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        while !state.unsent.is_empty() {
+            match self.stream.try_write(state.unsent.as_slices().0) {
+                Ok(written) => drop(state.unsent.drain(..written)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        state.unsent.shrink_to(4096);
+        Ok(())
+    }
+
+    fn complete(&self, place: &Place, line: Vec<u8>) {
+        let mut state = self.lock();
+        state.in_flight -= 1;
+        match place {
+            Place::Named(_) => self.write(&mut state, &line),
+            Place::Ordered(number) => {
+                let slot = usize::try_from(number - state.first).unwrap_or(usize::MAX);
+                if let Some(slot) = state.ordered.get_mut(slot) {
+                    *slot = Some(line);
+                }
+                while let Some(Some(line)) = state.ordered.front_mut().map(Option::take) {
+                    state.ordered.pop_front();
+                    state.first += 1;
+                    self.write(&mut state, &line);
+                }
+            }
+        }
+        let needs_task = !state.unsent.is_empty() || state.is_half_closed || state.in_flight > 0;
+        drop(state);
+        if needs_task {
+            self.changed.notify_one();
+        }
+    }
+
+    fn write(&self, state: &mut State, line: &[u8]) {
+        if state.is_closed {
+            return;
+        }
+        let mut rest = line;
+        while state.unsent.is_empty() && !rest.is_empty() {
+            match self.stream.try_write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // The connection's task sees the same on its next read, and ends.
+                Err(_) => return,
+            }
+        }
+        state.unsent.extend(rest);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Presence for Outbox {
+    /// A peer that half closed its connection may still read; one that hung up may not.
+    fn is_there(&self) -> bool {
+        let (is_closed, is_half_closed) = {
+            let state = self.lock();
+            (state.is_closed, state.is_half_closed)
+        };
+        !is_closed && (!is_half_closed || !self.has_hung_up())
+    }
+}
+
+impl Outbox {
+    /// Whether the peer closed both directions.
+    pub(super) fn has_hung_up(&self) -> bool {
+        let mut fds = [PollFd::new(&self.stream, PollFlags::empty())];
+        let polled = poll(
+            &mut fds,
+            Some(&Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            }),
+        );
+        polled.is_err() || fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+    }
+}

@@ -1,0 +1,342 @@
+//! The store on SQLite: one writer that commits groups, readers beside it, checkpoints off the
+//! writer's path.
+//!
+//! Invariants:
+//! - Nothing is visible or acknowledged before its group is committed and synced.
+//! - One operation of a group that fails is undone alone; its neighbours go on.
+//! - What is kept in memory ([`books`]) is undone together with the operation or group that
+//!   changed it.
+//! - A file that was replaced, unlinked or cut short is noticed and ends the store ([`guard`]):
+//!   going on could acknowledge what nobody will find again.
+
+mod agents;
+mod approvals;
+mod books;
+mod checkpoint;
+mod correspondence;
+mod guard;
+mod lock;
+mod mail;
+mod open;
+mod permissions;
+mod questions;
+mod readers;
+mod reminders;
+mod retention;
+mod schedules;
+mod transient;
+mod turns;
+mod wal;
+
+use hive_wire::Timestamp;
+use rusqlite::Connection;
+use thiserror::Error;
+
+pub use agents::AgentRecord;
+pub use approvals::{Approval, ApprovalState, NewApproval};
+pub use lock::{LockError, RootLock};
+pub use open::{MIGRATIONS, Options, open};
+pub use permissions::Permissions;
+pub use questions::{NewQuestion, QuestionEnd};
+pub use readers::{Counts, HistoryQuery, Readers};
+pub use reminders::Reminder;
+pub use retention::{Pruned, Retention};
+pub use schedules::{NewSchedule, Schedule};
+
+use crate::Refusal;
+use books::Books;
+
+/// The oldest SQLite that is known to keep a WAL intact when several connections use it.
+pub const MIN_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
+
+/// Why the store cannot be opened, or can no longer be used.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The linked SQLite is older than [`MIN_SQLITE`].
+    #[error("SQLite {found} is linked, and {} is the oldest that is safe here", MIN_SQLITE.1)]
+    OldSqlite {
+        /// What is linked.
+        found: &'static str,
+    },
+    /// The file is there but is not a database of ours, or is damaged.
+    #[error("the database {path} is damaged: {detail}")]
+    Damaged {
+        /// Which file.
+        path: String,
+        /// What was found.
+        detail: String,
+    },
+    /// The database was here before and is gone, or is another one.
+    #[error("the database {path} is not the one this hive had: {detail}")]
+    NotOurs {
+        /// Which file.
+        path: String,
+        /// What was found.
+        detail: String,
+    },
+    /// Commits that were acknowledged are missing from the write-ahead log.
+    #[error("the write-ahead log of {path} lost commits: {detail}")]
+    LostCommits {
+        /// Which database.
+        path: String,
+        /// What was found.
+        detail: String,
+    },
+    /// The file was written by a newer build.
+    #[error("the database {path} has format {found}, and this build knows up to {known}")]
+    TooNew {
+        /// Which file.
+        path: String,
+        /// Its format.
+        found: u32,
+        /// The newest format this build knows.
+        known: u32,
+    },
+    /// The disk is full; the group was undone and the store can be used again.
+    #[error("the disk is full; nothing of this group was kept")]
+    DiskFull,
+    /// A file or directory cannot be used.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which one.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// SQLite failed in a way that leaves no safe way on.
+    #[error("the database failed: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+}
+
+impl StoreError {
+    /// Whether the same store may be used for the next group.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::DiskFull)
+    }
+
+    /// What an operator can do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::OldSqlite { .. } => "build with the bundled SQLite (the default)",
+            Self::Damaged { .. } | Self::NotOurs { .. } | Self::LostCommits { .. } => {
+                "stop here, keep the files, and restore a backup; docs/persistence.md tells how to \
+                 look at the damage and how to accept the loss"
+            }
+            Self::TooNew { .. } => "run the newer hive-c0re, or restore a backup from before it",
+            Self::DiskFull => "free some space on the disk",
+            Self::Io { .. } => "check that the directory exists, is yours and can be written",
+            Self::Sqlite(_) => "see the daemon's log, check the disk, then start again",
+        }
+    }
+}
+
+/// Whether SQLite failed for want of space.
+pub(crate) fn is_disk_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+}
+
+/// The writing half: the only one that changes the database.
+#[derive(Debug)]
+pub struct Store {
+    conn: Connection,
+    books: Books,
+    guard: guard::Guard,
+    checkpointer: checkpoint::Checkpointer,
+    limits: open::Limits,
+}
+
+impl Store {
+    /// Begins a group: everything until its commit becomes durable together or not at all. `now`
+    /// is the time that every operation of the group is stamped with.
+    ///
+    /// # Errors
+    /// When SQLite cannot begin a transaction.
+    pub fn begin(&mut self, now: Timestamp) -> Result<Group<'_>, StoreError> {
+        self.conn.prepare_cached("BEGIN")?.execute([])?;
+        Ok(Group {
+            changes: self.conn.total_changes(),
+            store: self,
+            now,
+            failed: None,
+        })
+    }
+
+    /// Runs one operation in a group of its own.
+    ///
+    /// # Errors
+    /// The operation's refusal, or a failure of the group as [`Refusal::Sqlite`] would report it.
+    pub fn one<T>(
+        &mut self,
+        now: Timestamp,
+        operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
+    ) -> Result<Result<T, Refusal>, StoreError> {
+        let mut group = self.begin(now)?;
+        let outcome = group.run(operation);
+        group.commit()?;
+        Ok(outcome)
+    }
+
+    /// Closes the store so that the next start finds everything in the main file.
+    ///
+    /// # Errors
+    /// When the last checkpoint fails; nothing is lost then, the log is read at the next start.
+    pub fn close(self) -> Result<(), StoreError> {
+        self.checkpointer.stop();
+        self.guard.finish(&self.conn)?;
+        self.conn.close().map_err(|(_, error)| error.into())
+    }
+}
+
+/// One transaction of many operations.
+#[derive(Debug)]
+pub struct Group<'s> {
+    store: &'s mut Store,
+    now: Timestamp,
+    changes: u64,
+    failed: Option<rusqlite::Error>,
+}
+
+impl Group<'_> {
+    /// Runs one operation; refused or failed, it leaves no trace and the group goes on.
+    ///
+    /// # Errors
+    /// The operation's own refusal. When SQLite gave up the whole transaction, every operation of
+    /// the group fails, and so does the commit.
+    pub fn run<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        if self.failed.is_some() {
+            return Err(Refusal::Sqlite(lost_transaction()));
+        }
+        self.store.books.begin_operation();
+        let conn = &self.store.conn;
+        conn.prepare_cached("SAVEPOINT operation")?.execute([])?;
+        let mut tx = Tx {
+            conn,
+            books: &mut self.store.books,
+            limits: &self.store.limits,
+            now: self.now,
+        };
+        let outcome = operation(&mut tx);
+        match self.end_operation(outcome.is_ok()) {
+            Ok(()) => outcome,
+            Err(lost) => {
+                let refusal = outcome.err().unwrap_or(Refusal::Sqlite(lost_transaction()));
+                self.failed = Some(match &refusal {
+                    Refusal::Sqlite(error) => same_failure(error),
+                    _ => lost,
+                });
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Keeps or undoes the operation that ran; an error when the transaction itself is gone.
+    fn end_operation(&mut self, keep: bool) -> rusqlite::Result<()> {
+        let conn = &self.store.conn;
+        if conn.is_autocommit() {
+            // SQLite rolled everything back by itself, as it may when the disk is full. An
+            // operation that took no notice of it must not run outside of a transaction.
+            return Err(lost_transaction());
+        }
+        if !keep {
+            self.store.books.undo_operation();
+            conn.prepare_cached("ROLLBACK TO operation")?.execute([])?;
+        }
+        conn.prepare_cached("RELEASE operation")?
+            .execute([])
+            .map(|_| ())
+    }
+
+    /// Makes the group durable. Only when this returns `Ok` may anything of it be acknowledged.
+    ///
+    /// # Errors
+    /// [`StoreError::DiskFull`] when nothing was kept and the store can go on; any other error is
+    /// final, and the store must not be used again.
+    pub fn commit(mut self) -> Result<(), StoreError> {
+        let result = self.try_commit();
+        if result.is_err() {
+            self.roll_back();
+        }
+        result
+    }
+
+    fn try_commit(&mut self) -> Result<(), StoreError> {
+        if let Some(error) = self.failed.take() {
+            return Err(store_error(error));
+        }
+        crate::failpoint!("store::before_commit");
+        let changed = self.store.conn.total_changes() != self.changes;
+        if let Err(error) = self.store.conn.prepare_cached("COMMIT")?.execute([]) {
+            return Err(store_error(error));
+        }
+        self.store.books.keep();
+        if !changed {
+            return Ok(());
+        }
+        crate::failpoint!("store::after_commit");
+        self.store.guard.after_commit()?;
+        self.store
+            .checkpointer
+            .after_commit(&self.store.conn, &self.store.guard);
+        Ok(())
+    }
+
+    fn roll_back(&mut self) {
+        if !self.store.conn.is_autocommit()
+            && let Err(error) = self.store.conn.execute_batch("ROLLBACK")
+        {
+            tracing::error!(%error, "cannot roll back a failed group");
+        }
+        self.store.books.undo_group();
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        // Of a group that was committed nothing is left to undo.
+        self.roll_back();
+    }
+}
+
+fn store_error(error: rusqlite::Error) -> StoreError {
+    if is_disk_full(&error) {
+        StoreError::DiskFull
+    } else {
+        error.into()
+    }
+}
+
+/// The same failure once more: SQLite's errors cannot be cloned.
+fn same_failure(error: &rusqlite::Error) -> rusqlite::Error {
+    match error {
+        rusqlite::Error::SqliteFailure(code, text) => {
+            rusqlite::Error::SqliteFailure(*code, text.clone())
+        }
+        _ => lost_transaction(),
+    }
+}
+
+fn lost_transaction() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL),
+        Some("the transaction was rolled back".to_owned()),
+    )
+}
+
+/// One operation's view of the store.
+#[derive(Debug)]
+pub struct Tx<'g> {
+    conn: &'g Connection,
+    books: &'g mut Books,
+    limits: &'g open::Limits,
+    now: Timestamp,
+}
+
+impl Tx<'_> {
+    /// The time this group is stamped with.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+}

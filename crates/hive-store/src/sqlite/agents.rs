@@ -1,0 +1,136 @@
+//! The registry: which agents there are, where they hang in the tree, and which port is theirs.
+
+use hive_wire::{AgentName, Timestamp, host::Runtime};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::{Tx, readers::parsed};
+use crate::Refusal;
+
+/// An agent as it is registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentRecord {
+    /// Its name.
+    pub name: AgentName,
+    /// Its parent in the tree.
+    pub parent: Option<AgentName>,
+    /// Where it runs.
+    pub runtime: Runtime,
+    /// The port of its page.
+    pub port: u16,
+    /// When it was first registered.
+    pub created_at: Timestamp,
+}
+
+const COLUMNS: &str = "SELECT name, parent, runtime, port, created_at FROM agents";
+
+impl Tx<'_> {
+    /// Registers an agent. One that was destroyed comes back with the date of its first time;
+    /// which port it gets is for the caller to say (see [`Self::former_port`]).
+    ///
+    /// # Errors
+    /// [`Refusal::Conflict`] when an agent of this name lives.
+    pub fn register_agent(
+        &mut self,
+        name: &AgentName,
+        parent: Option<&AgentName>,
+        runtime: Runtime,
+        port: u16,
+    ) -> Result<AgentRecord, Refusal> {
+        if self.agent(name)?.is_some() {
+            return Err(Refusal::Conflict(format!(
+                "there is an agent {name} already"
+            )));
+        }
+        self.conn.execute(
+            "INSERT INTO agents (name, parent, runtime, port, created_at) VALUES (?1,?2,?3,?4,?5) \
+             ON CONFLICT (name) DO UPDATE SET parent = excluded.parent, \
+             runtime = excluded.runtime, port = excluded.port, destroyed_at = NULL",
+            params![
+                name.as_str(),
+                parent.map(AgentName::as_str),
+                runtime.as_str(),
+                port,
+                self.now.millis()
+            ],
+        )?;
+        self.agent(name)?.ok_or(Refusal::NotFound {
+            what: "agent",
+            id: name.to_string(),
+        })
+    }
+
+    /// A living agent.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn agent(&self, name: &AgentName) -> Result<Option<AgentRecord>, Refusal> {
+        let sql = format!("{COLUMNS} WHERE name = ?1 AND destroyed_at IS NULL");
+        Ok(self
+            .conn
+            .prepare_cached(&sql)?
+            .query_row([name.as_str()], record_from)
+            .optional()?)
+    }
+
+    /// Every living agent, by name.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn living_agents(&self) -> Result<Vec<AgentRecord>, Refusal> {
+        Ok(living(self.conn)?)
+    }
+
+    /// The port that an agent of this name has, or had before it was destroyed.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn former_port(&self, name: &AgentName) -> Result<Option<u16>, Refusal> {
+        let mut port = self
+            .conn
+            .prepare_cached("SELECT port FROM agents WHERE name = ?1")?;
+        Ok(port
+            .query_row([name.as_str()], |row| row.get(0))
+            .optional()?)
+    }
+
+    /// Takes an agent off the registry. Its children become roots; its mail stays.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when no such agent lives.
+    pub fn destroy_agent(&mut self, name: &AgentName) -> Result<(), Refusal> {
+        let gone = self.conn.execute(
+            "UPDATE agents SET destroyed_at = ?2 WHERE name = ?1 AND destroyed_at IS NULL",
+            params![name.as_str(), self.now.millis()],
+        )?;
+        if gone == 0 {
+            return Err(Refusal::NotFound {
+                what: "agent",
+                id: name.to_string(),
+            });
+        }
+        self.conn.execute(
+            "UPDATE agents SET parent = NULL WHERE parent = ?1",
+            [name.as_str()],
+        )?;
+        Ok(())
+    }
+}
+
+pub(super) fn living(conn: &Connection) -> rusqlite::Result<Vec<AgentRecord>> {
+    let sql = format!("{COLUMNS} WHERE destroyed_at IS NULL ORDER BY name");
+    conn.prepare_cached(&sql)?
+        .query_map([], record_from)?
+        .collect()
+}
+
+fn record_from(row: &Row<'_>) -> rusqlite::Result<AgentRecord> {
+    Ok(AgentRecord {
+        name: parsed(row, 0)?,
+        parent: row
+            .get::<_, Option<String>>(1)?
+            .and_then(|name| name.parse().ok()),
+        runtime: Runtime::from_name(row.get_ref(2)?.as_str()?).unwrap_or_default(),
+        port: row.get(3)?,
+        created_at: Timestamp::from_millis(row.get(4)?),
+    })
+}

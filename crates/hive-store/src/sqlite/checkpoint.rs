@@ -1,0 +1,94 @@
+//! Moving the log into the database file, away from the commit path.
+//!
+//! A thread of its own copies while the writer goes on. The log can only start over when nothing is
+//! left to copy, which under load never happens by itself: so when the log is long and the thread
+//! has nearly caught up, the writer copies the little rest between two groups. It never waits for
+//! a reader: while one is at work the log grows.
+
+use std::{
+    path::Path,
+    sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    thread::JoinHandle,
+};
+
+use rusqlite::Connection;
+
+use super::{
+    StoreError,
+    guard::{Guard, SharedMark, checkpoint, lock},
+    open::io_error,
+};
+
+/// From here on the thread copies in the background: 4 MiB.
+const COPY_FROM: u32 = 512;
+/// From here on the log is to start over: just short of what is laid out beforehand.
+const START_OVER_FROM: u32 = 1_920;
+/// How little the thread may have left for the writer to do the rest.
+const SMALL_REST: u32 = 192;
+/// Here the writer copies whatever is left: the log must not grow for ever.
+const TOO_LONG: u32 = 16 * START_OVER_FROM;
+
+#[derive(Debug)]
+pub(super) struct Checkpointer {
+    wake: SyncSender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Checkpointer {
+    pub(super) fn start(path: &Path, mark: SharedMark) -> Result<Self, StoreError> {
+        let conn = Connection::open(path)?;
+        conn.pragma_update(None, "wal_autocheckpoint", 0)?;
+        conn.pragma_update(None, "synchronous", "full")?;
+        let (wake, woken) = sync_channel(1);
+        let thread = std::thread::Builder::new()
+            .name("checkpoint".to_owned())
+            .spawn(move || copy_when_woken(&conn, &woken, &mark))
+            .map_err(|source| io_error(path, source))?;
+        Ok(Self { wake, thread })
+    }
+
+    /// Called by the writer between groups.
+    pub(super) fn after_commit(&self, conn: &Connection, guard: &Guard) {
+        let frames = guard.frames();
+        if frames < COPY_FROM {
+            return;
+        }
+        let rest = frames.saturating_sub(guard.frames_in_database());
+        if (frames >= START_OVER_FROM && rest <= SMALL_REST) || frames >= TOO_LONG {
+            copy(conn, &guard.shared_mark());
+            return;
+        }
+        match self.wake.try_send(()) {
+            // Full: it is awake already and will see this commit too.
+            Ok(()) | Err(TrySendError::Full(())) => {}
+            Err(TrySendError::Disconnected(())) => {
+                tracing::error!("the checkpoint thread is gone");
+            }
+        }
+    }
+
+    pub(super) fn stop(self) {
+        drop(self.wake);
+        if self.thread.join().is_err() {
+            tracing::error!("the checkpoint thread panicked");
+        }
+    }
+}
+
+fn copy_when_woken(conn: &Connection, woken: &Receiver<()>, mark: &SharedMark) {
+    while woken.recv().is_ok() {
+        copy(conn, mark);
+    }
+}
+
+/// Copies what can be copied without waiting for anybody, and notes how far that came. When all of
+/// it is copied and nobody reads from the log, the next commit starts it over.
+fn copy(conn: &Connection, mark: &SharedMark) {
+    let salts = lock(mark).salts();
+    match checkpoint(conn, "PASSIVE") {
+        Ok((_, seen, copied)) => lock(mark).copied(salts, seen, copied),
+        // What is committed is safe in the log, which just grows meanwhile; a failing disk is
+        // noticed by the next commit.
+        Err(error) => tracing::warn!(%error, "a checkpoint failed"),
+    }
+}

@@ -1,0 +1,386 @@
+//! Noticing what SQLite does not: a database file that was unlinked or replaced under its feet,
+//! and acknowledged commits that are missing from the write-ahead log after a crash.
+//!
+//! SQLite reads a damaged log up to the first bad frame and silently goes on from there. So after
+//! every commit the guard notes, in a small file of its own, how many frames the log holds. The
+//! note is not synced: after a power cut it may be old, which claims less, never more. A log starts
+//! over only when all of it is in the database, so a log younger than the note proves nothing lost.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use rusqlite::Connection;
+
+use super::{
+    StoreError,
+    open::{beside, io_error},
+    wal::Log,
+};
+
+/// Where the two salts stand in a log's header: they change whenever the log starts over.
+const SALTS_AT: u64 = 16;
+/// How often a log may have started over since the note reached the disk: a power cut takes back
+/// half a minute of unsynced notes at most, and a log starts over a few times a second at most.
+const UNNOTED_STARTS: u32 = 10_000;
+
+/// What the note says of the log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    salts: [u32; 2],
+    /// Frames that were committed.
+    frames: u32,
+    /// Frames of those that are in the database file too.
+    in_database: u32,
+}
+
+/// The note on disk, shared with the checkpointer.
+#[derive(Debug)]
+pub(super) struct MarkFile {
+    file: File,
+    mark: Mark,
+}
+
+pub(super) type SharedMark = Arc<Mutex<MarkFile>>;
+
+/// Watches the files of one open database.
+#[derive(Debug)]
+pub(super) struct Guard {
+    database: PathBuf,
+    wal: PathBuf,
+    /// Device and inode of the database and of its log.
+    identity: [(u64, u64); 2],
+    mark: SharedMark,
+    wal_file: File,
+    /// Frames in the log after the last commit, as SQLite's hook reports them.
+    frames: Arc<AtomicU32>,
+}
+
+/// What was found before SQLite touched anything.
+pub(super) struct BeforeOpen {
+    database: PathBuf,
+    noted: Mark,
+    log: Option<Log>,
+    file: File,
+}
+
+impl Guard {
+    /// Looks at the files before SQLite does, and leaves them as they are.
+    ///
+    /// # Errors
+    /// [`StoreError::LostCommits`] when the log lacks commits that the note knows of.
+    pub(super) fn before_open(database: &Path) -> Result<BeforeOpen, StoreError> {
+        let path = beside(database, "-mark");
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|source| io_error(&path, source))?;
+        let noted = Mark::read(&file);
+        let wal = beside(database, "-wal");
+        let log = Log::read(&wal).map_err(|source| io_error(&wal, source))?;
+        if noted.is_missing_from(log) {
+            return Err(StoreError::LostCommits {
+                path: database.display().to_string(),
+                detail: format!(
+                    "{} pages were committed, {} can be read",
+                    noted.frames,
+                    log.map_or(0, |log| log.frames)
+                ),
+            });
+        }
+        Ok(BeforeOpen {
+            database: database.to_path_buf(),
+            noted,
+            log,
+            file,
+        })
+    }
+
+    pub(super) fn shared_mark(&self) -> SharedMark {
+        Arc::clone(&self.mark)
+    }
+
+    /// Called after every commit that changed something, before it is acknowledged.
+    pub(super) fn after_commit(&self) -> Result<(), StoreError> {
+        self.check_files()?;
+        let frames = self.frames.load(Ordering::Relaxed);
+        let salts = read_salts(&self.wal_file).unwrap_or_default();
+        let mut shared = lock(&self.mark);
+        let mut mark = shared.mark;
+        if salts != mark.salts {
+            // The log started over: whatever it held before is in the database.
+            mark = Mark {
+                salts,
+                ..Mark::default()
+            };
+        }
+        mark.frames = frames;
+        shared.note(mark);
+        Ok(())
+    }
+
+    /// Frames in the log after the last commit.
+    pub(super) fn frames(&self) -> u32 {
+        lock(&self.mark).mark.frames
+    }
+
+    /// Frames that a checkpoint has copied.
+    pub(super) fn frames_in_database(&self) -> u32 {
+        lock(&self.mark).mark.in_database
+    }
+
+    /// Moves everything into the database file and notes that no log is needed.
+    pub(super) fn finish(&self, conn: &Connection) -> Result<(), StoreError> {
+        let (_, log, copied) = checkpoint(conn, "PASSIVE")?;
+        if log == copied {
+            lock(&self.mark).note(Mark::default());
+        }
+        Ok(())
+    }
+
+    fn check_files(&self) -> Result<(), StoreError> {
+        for (path, identity) in [&self.database, &self.wal].into_iter().zip(self.identity) {
+            if identity_of(path).ok() != Some(identity) {
+                return Err(StoreError::NotOurs {
+                    path: path.display().to_string(),
+                    detail: "it was removed or replaced while the daemon was running".to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn identity_of(path: &Path) -> Result<(u64, u64), StoreError> {
+    let found = fs::metadata(path).map_err(|source| io_error(path, source))?;
+    Ok((found.dev(), found.ino()))
+}
+
+impl BeforeOpen {
+    /// Begins to watch the database that SQLite has opened and recovered.
+    pub(super) fn after_recovery(self, conn: &mut Connection) -> Result<Guard, StoreError> {
+        let frames = Arc::new(AtomicU32::new(0));
+        let hook = Arc::clone(&frames);
+        conn.wal_hook(Some(
+            move |_: &mut rusqlite::hooks::Wal, in_log: std::ffi::c_int| {
+                hook.store(u32::try_from(in_log).unwrap_or(0), Ordering::Relaxed);
+                Ok(())
+            },
+        ))?;
+        let (_, recovered, copied) = checkpoint(conn, "PASSIVE")?;
+        let wal = beside(&self.database, "-wal");
+        let wal_file = File::open(&wal).map_err(|source| io_error(&wal, source))?;
+        let mut file = MarkFile {
+            file: self.file,
+            mark: self.noted,
+        };
+        // Written here so that its block is there when the disk is full.
+        file.write(Mark {
+            salts: self.log.map(|log| log.salts).unwrap_or_default(),
+            frames: recovered,
+            in_database: copied,
+        })
+        .map_err(|source| io_error(&beside(&self.database, "-mark"), source))?;
+        Ok(Guard {
+            identity: [identity_of(&self.database)?, identity_of(&wal)?],
+            database: self.database,
+            wal,
+            mark: Arc::new(Mutex::new(file)),
+            wal_file,
+            frames,
+        })
+    }
+}
+
+impl MarkFile {
+    fn write(&mut self, mark: Mark) -> std::io::Result<()> {
+        self.mark = mark;
+        self.file.write_all_at(&mark.encode(), 0)
+    }
+
+    /// Writes a note that may fail: the old one claims less, and what it is about is safe.
+    fn note(&mut self, mark: Mark) {
+        if let Err(error) = self.write(mark) {
+            tracing::warn!(%error, "cannot note how far the log is");
+        }
+    }
+
+    /// Which log the note is about.
+    pub(super) fn salts(&self) -> [u32; 2] {
+        self.mark.salts
+    }
+
+    /// Notes how far a checkpoint came that began when the note was about the log of `salts`,
+    /// unless the log has started over since.
+    pub(super) fn copied(&mut self, salts: [u32; 2], seen_frames: u32, copied: u32) {
+        let is_news = copied > self.mark.in_database && seen_frames <= self.mark.frames;
+        if self.mark.salts == salts && is_news {
+            self.note(Mark {
+                in_database: copied,
+                ..self.mark
+            });
+        }
+    }
+}
+
+impl Mark {
+    const LENGTH: usize = 20;
+
+    /// Whether commits that this note knows of are neither in the database nor in the log.
+    fn is_missing_from(self, log: Option<Log>) -> bool {
+        if self.frames <= self.in_database {
+            return false;
+        }
+        match log {
+            None => true,
+            Some(log) if log.salts == self.salts => log.frames < self.frames,
+            Some(log) => {
+                let starts = log.salts[0].wrapping_sub(self.salts[0]);
+                !(1..=UNNOTED_STARTS).contains(&starts)
+            }
+        }
+    }
+
+    fn encode(self) -> [u8; Self::LENGTH] {
+        let mut bytes = [0; Self::LENGTH];
+        let words = [self.salts[0], self.salts[1], self.frames, self.in_database];
+        for (slot, word) in bytes.chunks_exact_mut(4).zip(words) {
+            slot.copy_from_slice(&word.to_le_bytes());
+        }
+        let checksum = crc32fast::hash(&bytes[..16]);
+        bytes[16..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    /// The note in the file; one that claims nothing when there is none or it is torn.
+    fn read(file: &File) -> Self {
+        let mut bytes = [0; Self::LENGTH];
+        if file.read_exact_at(&mut bytes, 0).is_err() {
+            return Self::default();
+        }
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        if crc32fast::hash(&bytes[..16]) != word(16) {
+            return Self::default();
+        }
+        Self {
+            salts: [word(0), word(4)],
+            frames: word(8),
+            in_database: word(12),
+        }
+    }
+}
+
+/// Runs a checkpoint: whether it was held up, frames in the log, frames copied.
+pub(super) fn checkpoint(conn: &Connection, mode: &str) -> rusqlite::Result<(bool, u32, u32)> {
+    conn.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
+        let frames = |column| {
+            row.get::<_, i64>(column)
+                .map(|n| u32::try_from(n).unwrap_or(0))
+        };
+        Ok((row.get(0)?, frames(1)?, frames(2)?))
+    })
+}
+
+pub(super) fn lock(mark: &SharedMark) -> std::sync::MutexGuard<'_, MarkFile> {
+    mark.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_salts(wal: &File) -> Option<[u32; 2]> {
+    let mut bytes = [0; 8];
+    wal.read_exact_at(&mut bytes, SALTS_AT).ok()?;
+    let word =
+        |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+    let salts = [word(0), word(4)];
+    (salts != [0, 0]).then_some(salts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_is_shorter_or_older_than_its_note_lost_commits() {
+        let log = |first, second, frames| {
+            Some(Log {
+                salts: [first, second],
+                frames,
+            })
+        };
+        let noted = Mark {
+            salts: [7, 1],
+            frames: 10,
+            in_database: 4,
+        };
+        let cases = [
+            (log(7, 1, 10), false, "all there"),
+            (log(7, 1, 12), false, "a commit that was not noted"),
+            (log(7, 1, 9), true, "cut short"),
+            (None, true, "gone, or its header is damaged"),
+            (log(8, 5, 1), false, "started over before it was noted"),
+            (log(9, 5, 0), false, "started over, nothing in it yet"),
+            (log(300, 5, 3), false, "a note from before a power cut"),
+            (log(7, 2, 10), true, "another log"),
+            (log(6, 2, 10), true, "an older log"),
+            (log(900_000_000, 2, 10), true, "another log"),
+        ];
+        for (log, lost, why) in cases {
+            assert_eq!(noted.is_missing_from(log), lost, "{why}");
+        }
+        let copied = Mark {
+            in_database: 10,
+            ..noted
+        };
+        assert!(!copied.is_missing_from(None), "all of it is in the database");
+    }
+
+    #[test]
+    fn a_checkpoint_of_an_older_log_is_not_noted() {
+        let mut note = MarkFile {
+            file: tempfile::tempfile().unwrap(),
+            mark: Mark {
+                salts: [2, 2],
+                frames: 700,
+                in_database: 0,
+            },
+        };
+        note.copied([1, 1], 600, 600);
+        assert_eq!(note.mark.in_database, 0);
+        note.copied([2, 2], 900, 900);
+        assert_eq!(note.mark.in_database, 0, "it saw more than was noted");
+        note.copied([2, 2], 600, 600);
+        assert_eq!(note.mark.in_database, 600);
+        note.copied([2, 2], 0, 0);
+        assert_eq!(note.mark.in_database, 600, "another one was at it");
+        assert_eq!(Mark::read(&note.file), note.mark);
+    }
+
+    #[test]
+    fn a_torn_note_claims_nothing() {
+        let mut note = MarkFile {
+            file: tempfile::tempfile().unwrap(),
+            mark: Mark::default(),
+        };
+        assert_eq!(Mark::read(&note.file), Mark::default());
+        let mark = Mark {
+            salts: [1, 2],
+            frames: 3,
+            in_database: 2,
+        };
+        note.write(mark).unwrap();
+        assert_eq!(Mark::read(&note.file), mark);
+        note.file.write_all_at(&[9], 8).unwrap();
+        assert_eq!(Mark::read(&note.file), Mark::default());
+    }
+}

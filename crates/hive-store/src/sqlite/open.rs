@@ -1,0 +1,321 @@
+//! Opening the database: version, identity, recovery, integrity, migrations.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use super::{
+    MIN_SQLITE, Readers, Store, StoreError, books::Books, checkpoint::Checkpointer, guard::Guard,
+};
+
+/// The scripts that lead from each format to the next; their number is the newest format.
+pub const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
+
+/// Pages of 8 KiB: a fifth more throughput than 4 KiB at 200-byte bodies, half more at 2 KiB.
+const PAGE_SIZE: u32 = 8192;
+/// Up to this size the whole file is checked at every start.
+const CHECK_AT_START: u64 = 256 * 1024 * 1024;
+
+/// How a store is set up.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The most messages that wait in one inbox.
+    pub inbox_depth: u32,
+    /// After so many counted failures a message is a dead letter.
+    pub deliveries_before_dead: u32,
+    /// How much of the write-ahead log is laid out beforehand, so that a commit overwrites blocks
+    /// that are there: a sync then needs no journal commit of the file system.
+    pub wal_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            inbox_depth: 10_000,
+            deliveries_before_dead: 5,
+            wal_bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// The limits that operations look at.
+#[derive(Debug)]
+pub(super) struct Limits {
+    pub(super) inbox_depth: u32,
+    pub(super) deliveries_before_dead: u32,
+}
+
+/// Opens the database at `path`, making it if this hive never had one.
+///
+/// # Errors
+/// Everything that could lead to silent loss ends here: see [`StoreError`].
+pub fn open(path: &Path, options: &Options) -> Result<(Store, Readers), StoreError> {
+    let found = rusqlite::version();
+    if rusqlite::version_number() < MIN_SQLITE.0 {
+        return Err(StoreError::OldSqlite { found });
+    }
+    let identity = Identity::of(path);
+    let is_new = identity.check_presence(path)?;
+    let guard = Guard::before_open(path)?;
+    let mut conn = connect(path, is_new)?;
+    let guard = guard.after_recovery(&mut conn)?;
+    // Only now: SQLite removes a log that it finds beside an empty database.
+    lay_out_wal(&beside(path, "-wal"), options.wal_bytes)?;
+    if fs::metadata(path)
+        .map_err(|source| io_error(path, source))?
+        .len()
+        <= CHECK_AT_START
+    {
+        let problem = check(&conn, "PRAGMA quick_check(5)");
+        if let Some(detail) = problem.unwrap_or_else(|error| Some(error.to_string())) {
+            return Err(StoreError::Damaged {
+                path: path.display().to_string(),
+                detail,
+            });
+        }
+    }
+    let format = format_of(&conn, path)?;
+    identity.compare(&conn, path, format)?;
+    migrate(&conn, format)?;
+    identity.write_down(&conn)?;
+    let books = Books::load(&conn)?;
+    let checkpointer = Checkpointer::start(path, guard.shared_mark())?;
+    let limits = Limits {
+        inbox_depth: options.inbox_depth,
+        deliveries_before_dead: options.deliveries_before_dead,
+    };
+    let store = Store {
+        conn,
+        books,
+        guard,
+        checkpointer,
+        limits,
+    };
+    Ok((store, Readers::new(path.to_path_buf())))
+}
+
+fn connect(path: &Path, is_new: bool) -> Result<Connection, StoreError> {
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if is_new {
+        flags |= OpenFlags::SQLITE_OPEN_CREATE;
+    }
+    let conn = Connection::open_with_flags(path, flags).map_err(|error| damaged(path, &error))?;
+    conn.set_prepared_statement_cache_capacity(128);
+    let set_up = || -> rusqlite::Result<()> {
+        conn.pragma_update(None, "page_size", PAGE_SIZE)?;
+        conn.pragma_update(None, "journal_mode", "wal")?;
+        conn.pragma_update(None, "synchronous", "full")?;
+        conn.pragma_update(None, "wal_autocheckpoint", 0)?;
+        conn.pragma_update(None, "cache_size", -8192)?;
+        conn.pragma_update(None, "temp_store", "memory")?;
+        conn.pragma_update(None, "foreign_keys", false)
+    };
+    set_up().map_err(|error| damaged(path, &error))?;
+    Ok(conn)
+}
+
+/// An error while opening: what SQLite says of a file that is not a database, or not readable.
+fn damaged(path: &Path, error: &rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => StoreError::DiskFull,
+        Some(
+            rusqlite::ErrorCode::CannotOpen
+            | rusqlite::ErrorCode::ReadOnly
+            | rusqlite::ErrorCode::PermissionDenied,
+        ) => io_error(path, io::Error::other(error.to_string())),
+        _ => StoreError::Damaged {
+            path: path.display().to_string(),
+            detail: error.to_string(),
+        },
+    }
+}
+
+/// Runs a check pragma; what it complains of, or none.
+pub(super) fn check(conn: &Connection, pragma: &str) -> rusqlite::Result<Option<String>> {
+    let mut statement = conn.prepare(pragma)?;
+    let lines: Vec<String> = statement
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok((lines != ["ok"]).then(|| lines.join("; ")))
+}
+
+fn format_of(conn: &Connection, path: &Path) -> Result<u32, StoreError> {
+    let format: u32 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let known = u32::try_from(MIGRATIONS.len()).expect("a handful of migrations");
+    if format > known {
+        return Err(StoreError::TooNew {
+            path: path.display().to_string(),
+            found: format,
+            known,
+        });
+    }
+    Ok(format)
+}
+
+fn migrate(conn: &Connection, format: u32) -> Result<(), StoreError> {
+    for (script, next) in MIGRATIONS.iter().zip(1_u32..).skip(format as usize) {
+        tracing::info!(format = next, "bringing the database to its next format");
+        conn.execute_batch(&format!(
+            "BEGIN; {script} PRAGMA user_version = {next}; COMMIT;"
+        ))
+        .inspect_err(|_| {
+            if !conn.is_autocommit()
+                && let Err(error) = conn.execute_batch("ROLLBACK")
+            {
+                tracing::error!(%error, "cannot roll back a failed migration");
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Writes zeros to the end of the log until it has `bytes`. SQLite reads a log up to the first
+/// frame that does not check, so zeros behind it mean nothing to it.
+fn lay_out_wal(wal: &Path, bytes: u64) -> Result<(), StoreError> {
+    let lay_out = || -> io::Result<()> {
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(wal)?;
+        let zeros = [0_u8; 64 * 1024];
+        let length = file.metadata()?.len();
+        let mut at = length;
+        while at < bytes {
+            let step = (bytes - at).min(zeros.len() as u64);
+            let step = &zeros[..usize::try_from(step).unwrap_or(zeros.len())];
+            if let Err(error) = file.write_all_at(step, at) {
+                // The little space that is left is for the commits themselves.
+                file.set_len(length)?;
+                return Err(error);
+            }
+            at += step.len() as u64;
+        }
+        file.sync_all()
+    };
+    match lay_out() {
+        // It only makes commits faster; on a full disk the commits themselves will tell.
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(()),
+        other => other.map_err(|source| io_error(wal, source)),
+    }
+}
+
+/// Which hive a database belongs to: a random id in the file and beside it, so that a database
+/// that vanished or was swapped is not taken for a new hive.
+struct Identity {
+    path: PathBuf,
+    known: Option<String>,
+}
+
+impl Identity {
+    fn of(database: &Path) -> Self {
+        let path = beside(database, "-id");
+        let known = fs::read_to_string(&path)
+            .ok()
+            .map(|text| text.trim().to_owned())
+            .filter(|id| !id.is_empty());
+        Self { path, known }
+    }
+
+    /// Whether this is a new hive.
+    fn check_presence(&self, database: &Path) -> Result<bool, StoreError> {
+        let length = match fs::metadata(database) {
+            Ok(found) => Some(found.len()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(io_error(database, error)),
+        };
+        if length.unwrap_or(0) == 0 && self.known.is_some() {
+            let what = if length.is_none() { "missing" } else { "empty" };
+            return Err(not_ours(
+                database,
+                format!("it is {what}, and {} says it was here", self.path.display()),
+            ));
+        }
+        Ok(length.is_none())
+    }
+
+    /// Refuses another hive's database before anything in it is changed.
+    fn compare(&self, conn: &Connection, database: &Path, format: u32) -> Result<(), StoreError> {
+        let Some(known) = &self.known else {
+            return Ok(());
+        };
+        let found = if format == 0 { None } else { hive_id(conn)? };
+        match found {
+            Some(id) if id == *known => Ok(()),
+            Some(id) => Err(not_ours(
+                database,
+                format!("its id is {id}, and {known} was here before"),
+            )),
+            None => Err(not_ours(
+                database,
+                format!("it has no id, and {known} was here before"),
+            )),
+        }
+    }
+
+    fn write_down(&self, conn: &Connection) -> Result<(), StoreError> {
+        conn.execute(
+            "INSERT OR IGNORE INTO meta VALUES ('hive_id', ?1), ('indexed_messages', 0)",
+            [random_id()],
+        )?;
+        match (&self.known, hive_id(conn)?) {
+            (None, Some(id)) => write_private(&self.path, &format!("{id}\n"))
+                .map_err(|source| io_error(&self.path, source)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn hive_id(conn: &Connection) -> rusqlite::Result<Option<String>> {
+    conn.query_row("SELECT value FROM meta WHERE key = 'hive_id'", [], |row| {
+        row.get(0)
+    })
+    .optional()
+}
+
+fn not_ours(database: &Path, detail: String) -> StoreError {
+    StoreError::NotOurs {
+        path: database.display().to_string(),
+        detail,
+    }
+}
+
+fn random_id() -> String {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).expect("the kernel gives random bytes");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Writes a file that is there as a whole or not at all.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let draft = beside(path, ".new");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&draft)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&draft, path)
+}
+
+/// The path of a file that belongs to the database: its name with a suffix.
+pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+pub(super) fn io_error(path: &Path, source: io::Error) -> StoreError {
+    StoreError::Io {
+        path: path.display().to_string(),
+        source,
+    }
+}

@@ -1,0 +1,378 @@
+//! Reading beside the writer: its own connections, never waiting for a commit.
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
+
+use hive_wire::{
+    MessageId, SenderLabel, Timestamp,
+    agent::{Message, MessageState, Receipt},
+    host::{HistoryRow, QuestionRow},
+};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, named_params};
+
+use super::{AgentRecord, Approval, Permissions, Schedule, approvals, mail::checksum, questions};
+
+/// The columns that make a receipt, then body, `in_reply_to` and checksum, followed by `$tail`.
+macro_rules! receipts {
+    ($tail:literal) => {
+        concat!(
+            "SELECT m.id, m.sender, m.recipient, l.state, l.deliveries, t.name, m.sent_at, \
+             l.settled_at, m.body, m.in_reply_to, m.checksum \
+             FROM messages m JOIN mail l ON l.id = m.id LEFT JOIN turns t ON t.seq = l.turn ",
+            $tail
+        )
+    };
+}
+pub(super) use receipts;
+
+/// The most idle connections that are kept.
+const IDLE_CONNECTIONS: usize = 4;
+/// What is shown of a body that is not the one that was written.
+const DAMAGED_BODY: &str = "[this message is damaged on disk: its checksum does not match]";
+/// The most rows any listing returns.
+const MAX_ROWS: u32 = 1_000;
+
+/// A handle for reading; share it freely.
+#[derive(Debug)]
+pub struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// Which part of the history to read.
+#[derive(Debug, Clone, Default)]
+pub struct HistoryQuery {
+    /// Only messages to or from this party.
+    pub with: Option<String>,
+    /// Only the thread of this message.
+    pub thread: Option<MessageId>,
+    /// Only messages before this one.
+    pub before: Option<MessageId>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// How much there is of everything that matters to an operator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Messages that wait or are held.
+    pub undelivered: u32,
+    /// Dead letters.
+    pub dead: u32,
+    /// Questions without an answer.
+    pub questions: u32,
+    /// Reminders that have not fired.
+    pub reminders: u32,
+}
+
+impl Readers {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Opens the database of a hive that may or may not be running, for looking only.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn open_file(path: &std::path::Path) -> rusqlite::Result<Self> {
+        let readers = Self::new(path.to_path_buf());
+        readers.with(|conn| conn.query_row("SELECT count(*) FROM meta", [], |_| Ok(())))?;
+        Ok(readers)
+    }
+
+    /// Messages that wait in the operator's inbox, oldest first.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn operator_inbox(&self, after: Option<MessageId>) -> rusqlite::Result<Vec<Message>> {
+        self.with(|conn| {
+            conn.prepare_cached(receipts!(
+                "WHERE l.recipient = 'operator' AND l.state = 0 AND l.id > ?1 \
+                 ORDER BY l.id LIMIT ?2"
+            ))?
+            .query_map((after.map_or(0, |id| id.0), MAX_ROWS), |row| {
+                let HistoryRow {
+                    receipt,
+                    body,
+                    in_reply_to,
+                } = history_from(row)?;
+                Ok(Message {
+                    id: receipt.message_id,
+                    from: receipt.from,
+                    to: receipt.to,
+                    body,
+                    in_reply_to,
+                    sent_at: receipt.sent_at,
+                    delivery: receipt.deliveries,
+                })
+            })?
+            .collect()
+        })
+    }
+
+    /// What became of a message.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn receipt(&self, id: MessageId) -> rusqlite::Result<Option<Receipt>> {
+        self.with(|conn| {
+            conn.prepare_cached(receipts!("WHERE m.id = ?1"))?
+                .query_row([id.0], receipt_from)
+                .optional()
+        })
+    }
+
+    /// A page of history, newest first. Its cost depends on the page, not on the history.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn history(&self, query: &HistoryQuery) -> rusqlite::Result<Vec<HistoryRow>> {
+        let before = query.before.map_or(i64::MAX, |id| id.0);
+        let limit = query.limit.clamp(1, MAX_ROWS);
+        self.with(|conn| match (&query.thread, &query.with) {
+            (Some(thread), _) => {
+                let root = thread_root(conn, *thread)?;
+                conn.prepare_cached(receipts!(
+                    "WHERE m.id IN (\
+                       SELECT id FROM (SELECT id FROM messages \
+                         WHERE thread = :root AND id < :before ORDER BY id DESC LIMIT :limit) \
+                       UNION ALL SELECT :root WHERE :root < :before) \
+                     ORDER BY m.id DESC LIMIT :limit"
+                ))?
+                .query_map(
+                    named_params! {":before": before, ":root": root, ":limit": limit},
+                    history_from,
+                )?
+                .collect()
+            }
+            (None, Some(party)) => conn
+                .prepare_cached(receipts!(
+                    "WHERE m.id IN (\
+                       SELECT message FROM (SELECT message FROM correspondence \
+                         WHERE party = :party AND message < :before \
+                         ORDER BY message DESC LIMIT :limit) \
+                       UNION ALL SELECT id FROM (SELECT id FROM messages \
+                         WHERE id > (SELECT value FROM meta WHERE key = 'indexed_messages') \
+                         AND id < :before AND (sender = :party OR recipient = :party) \
+                         ORDER BY id DESC LIMIT :limit)) \
+                     ORDER BY m.id DESC LIMIT :limit"
+                ))?
+                .query_map(
+                    named_params! {":before": before, ":party": party, ":limit": limit},
+                    history_from,
+                )?
+                .collect(),
+            (None, None) => conn
+                .prepare_cached(receipts!(
+                    "WHERE m.id < :before ORDER BY m.id DESC LIMIT :limit"
+                ))?
+                .query_map(
+                    named_params! {":before": before, ":limit": limit},
+                    history_from,
+                )?
+                .collect(),
+        })
+    }
+
+    /// The dead letters, oldest first.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn dead_letters(&self) -> rusqlite::Result<Vec<HistoryRow>> {
+        self.with(|conn| {
+            conn.prepare_cached(receipts!("WHERE l.state = 3 ORDER BY l.id LIMIT ?1"))?
+                .query_map([MAX_ROWS], history_from)?
+                .collect()
+        })
+    }
+
+    /// How much there is of everything.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn counts(&self) -> rusqlite::Result<Counts> {
+        self.with(|conn| {
+            let count = |sql: &str| -> rusqlite::Result<u32> {
+                conn.prepare_cached(sql)?.query_row([], |row| row.get(0))
+            };
+            Ok(Counts {
+                undelivered: count("SELECT count(*) FROM mail WHERE state = 0")?
+                    + count("SELECT count(*) FROM mail WHERE state = 1")?,
+                dead: count("SELECT count(*) FROM mail WHERE state = 3")?,
+                questions: count("SELECT count(*) FROM questions WHERE answer IS NULL")?,
+                reminders: count("SELECT count(*) FROM reminders")?,
+            })
+        })
+    }
+
+    /// Every agent that is registered, by name.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn agents(&self) -> rusqlite::Result<Vec<AgentRecord>> {
+        self.with(super::agents::living)
+    }
+
+    /// Questions, oldest first.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn questions(&self, all: bool) -> rusqlite::Result<Vec<QuestionRow>> {
+        self.with(|conn| questions::list(conn, all, MAX_ROWS))
+    }
+
+    /// Schedules, the next to fire first.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn schedules(&self) -> rusqlite::Result<Vec<Schedule>> {
+        self.with(|conn| super::schedules::all(conn, MAX_ROWS))
+    }
+
+    /// Approvals that wait for a decision, oldest first.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn pending_approvals(&self) -> rusqlite::Result<Vec<Approval>> {
+        self.with(|conn| approvals::pending(conn, MAX_ROWS))
+    }
+
+    /// What the operator granted an agent; none when the defaults hold.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn permissions(&self, agent: &str) -> rusqlite::Result<Option<Permissions>> {
+        self.with(|conn| super::permissions::read(conn, agent))
+    }
+
+    /// Checks the whole file, which takes a while on a large one; what is wrong with it, or none.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn integrity(&self) -> rusqlite::Result<Option<String>> {
+        self.with(|conn| super::open::check(conn, "PRAGMA integrity_check(10)"))
+    }
+
+    fn with<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        let conn = idle.map_or_else(|| self.connect(), Ok)?;
+        let result = read(&conn);
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_CONNECTIONS {
+            idle.push(conn);
+        }
+        result
+    }
+
+    fn connect(&self) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(&self.path, flags)?;
+        // The inbox of a reader is small: listings, not scans.
+        conn.pragma_update(None, "cache_size", -512)?;
+        Ok(conn)
+    }
+}
+
+fn thread_root(conn: &Connection, of: MessageId) -> rusqlite::Result<i64> {
+    let root: Option<Option<i64>> = conn
+        .prepare_cached("SELECT thread FROM messages WHERE id = ?1")?
+        .query_row([of.0], |row| row.get(0))
+        .optional()?;
+    Ok(root.flatten().unwrap_or(of.0))
+}
+
+fn history_from(row: &Row<'_>) -> rusqlite::Result<HistoryRow> {
+    let receipt = receipt_from(row)?;
+    let in_reply_to = row.get::<_, Option<i64>>(9)?.map(MessageId);
+    let intact = |body: &String| {
+        let (from, to) = (receipt.from.as_str(), &receipt.to);
+        let sum = checksum(receipt.message_id, from, to, body, in_reply_to, receipt.sent_at);
+        row.get::<_, u32>(10) == Ok(sum)
+    };
+    // One body that the disk changed must neither be shown nor hide the others.
+    let body = row.get(8).ok().filter(intact);
+    Ok(HistoryRow {
+        body: body.unwrap_or_else(|| DAMAGED_BODY.to_owned()),
+        receipt,
+        in_reply_to,
+    })
+}
+
+pub(super) fn receipt_from(row: &Row<'_>) -> rusqlite::Result<Receipt> {
+    let state = state_from(row.get(3)?);
+    let settled_at = row.get::<_, Option<i64>>(7)?.map(Timestamp::from_millis);
+    Ok(Receipt {
+        message_id: MessageId(row.get(0)?),
+        from: label_from(row, 1)?,
+        to: row.get(2)?,
+        state,
+        deliveries: row.get(4)?,
+        turn: row
+            .get::<_, Option<String>>(5)?
+            .and_then(|name| name.parse().ok()),
+        sent_at: Timestamp::from_millis(row.get(6)?),
+        acked_at: settled_at.filter(|_| state == MessageState::Acked),
+    })
+}
+
+/// A sender label from a column.
+pub(super) fn label_from(row: &Row<'_>, column: usize) -> rusqlite::Result<SenderLabel> {
+    parsed(row, column)
+}
+
+/// A column whose text has a type of its own.
+pub(super) fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+where
+    T: std::str::FromStr,
+    T::Err: std::error::Error + Send + Sync + 'static,
+{
+    row.get_ref(column)?
+        .as_str()?
+        .parse()
+        .map_err(|error: T::Err| {
+            rusqlite::Error::FromSqlConversionFailure(
+                column,
+                rusqlite::types::Type::Text,
+                Box::new(error),
+            )
+        })
+}
+
+/// The state behind its stored number, which is its place in [`MessageState`].
+pub(super) fn state_from(code: i64) -> MessageState {
+    const STATES: [MessageState; 5] = [
+        MessageState::Stored,
+        MessageState::Leased,
+        MessageState::Acked,
+        MessageState::Dead,
+        MessageState::Discarded,
+    ];
+    let known = usize::try_from(code).ok().and_then(|code| STATES.get(code));
+    // A number that no build wrote: treat it as something the operator has to look at.
+    known.copied().unwrap_or(MessageState::Dead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_stored_by_their_place() {
+        for code in 0..5 {
+            assert_eq!(state_from(code) as i64, code);
+        }
+        assert_eq!(state_from(99), MessageState::Dead);
+    }
+}

@@ -1,0 +1,211 @@
+//! Turns on disk: opened, ended one way, and remembered so that a late ack is told the truth.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, RandomState},
+};
+
+use hive_wire::{
+    AgentName, TurnId,
+    agent::{TurnClosed, TurnResult},
+};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{Tx, books::OpenTurn};
+use crate::Refusal;
+
+/// How many turns are remembered by name, counted over the whole hive.
+///
+/// An SQL index on (agent, name) would dirty one page per agent in every group commit; this map
+/// costs a few megabytes and one scan at the start.
+const REMEMBERED: u32 = 100_000;
+
+/// How a turn ended, as stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Acked = 1,
+    Requeued = 2,
+    Displaced = 3,
+}
+
+/// Finds a turn's row by agent and name.
+#[derive(Debug)]
+pub(super) struct TurnIndex {
+    hasher: RandomState,
+    /// The newest row under each hash. A hit is checked against the row itself.
+    rows: HashMap<u64, i64>,
+}
+
+impl TurnIndex {
+    pub(super) fn load(conn: &Connection) -> rusqlite::Result<Self> {
+        let mut index = Self {
+            hasher: RandomState::new(),
+            rows: HashMap::new(),
+        };
+        let mut newest = conn.prepare(
+            "SELECT seq, agent, name FROM (SELECT seq, agent, name FROM turns ORDER BY seq DESC \
+             LIMIT ?1) ORDER BY seq",
+        )?;
+        let mut rows = newest.query([REMEMBERED])?;
+        while let Some(row) = rows.next()? {
+            let key = index.key(row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+            index.rows.insert(key, row.get(0)?);
+        }
+        Ok(index)
+    }
+
+    fn insert(&mut self, agent: &str, name: &str, seq: i64) {
+        if self.rows.len() >= REMEMBERED as usize * 2 {
+            let oldest = seq - i64::from(REMEMBERED);
+            self.rows.retain(|_, seq| *seq > oldest);
+        }
+        let key = self.key(agent, name);
+        self.rows.insert(key, seq);
+    }
+
+    fn find(&self, agent: &str, name: &str) -> Option<i64> {
+        self.rows.get(&self.key(agent, name)).copied()
+    }
+
+    fn key(&self, agent: &str, name: &str) -> u64 {
+        self.hasher.hash_one((agent, name))
+    }
+}
+
+impl Tx<'_> {
+    /// The agent's open turn.
+    pub(super) fn open_turn(&mut self, agent: &AgentName) -> rusqlite::Result<Option<OpenTurn>> {
+        Ok(self.books.inbox(self.conn, agent.as_str())?.open.clone())
+    }
+
+    /// The open turn, when `turn` is its name or `current`.
+    pub(super) fn open_turn_named(
+        &mut self,
+        agent: &AgentName,
+        turn: &TurnId,
+    ) -> Result<Option<OpenTurn>, Refusal> {
+        let open = self.open_turn(agent)?;
+        if turn.is_current() {
+            return open.map(Some).ok_or(Refusal::NoOpenTurn);
+        }
+        Ok(open.filter(|open| open.name == *turn))
+    }
+
+    /// Opens a turn in mind only; [`Self::turn_row`] writes it before anything is answered.
+    pub(super) fn open_in_mind(
+        &mut self,
+        agent: &AgentName,
+        name: &TurnId,
+    ) -> rusqlite::Result<OpenTurn> {
+        let open = OpenTurn {
+            name: name.clone(),
+            seq: None,
+        };
+        self.books.inbox_mut(self.conn, agent.as_str())?.open = Some(open.clone());
+        Ok(open)
+    }
+
+    /// The row of the open turn, written now if it was not.
+    pub(super) fn turn_row(
+        &mut self,
+        agent: &AgentName,
+        open: &mut OpenTurn,
+    ) -> rusqlite::Result<i64> {
+        if let Some(seq) = open.seq {
+            return Ok(seq);
+        }
+        let seq = self.books.take_turn_seq();
+        self.conn
+            .prepare_cached("INSERT INTO turns (seq, agent, name, opened_at) VALUES (?1,?2,?3,?4)")?
+            .execute(params![
+                seq,
+                agent.as_str(),
+                open.name.as_str(),
+                self.now.millis()
+            ])?;
+        open.seq = Some(seq);
+        self.books
+            .turns
+            .insert(agent.as_str(), open.name.as_str(), seq);
+        self.books.inbox_mut(self.conn, agent.as_str())?.open = Some(open.clone());
+        Ok(seq)
+    }
+
+    /// Writes how the open turn ended.
+    pub(super) fn end_turn(
+        &mut self,
+        agent: &AgentName,
+        seq: i64,
+        outcome: Outcome,
+        closed: &TurnClosed,
+    ) -> rusqlite::Result<()> {
+        self.conn
+            .prepare_cached(
+                "UPDATE turns SET ended_at = ?2, outcome = ?3, acked = ?4, requeued = ?5, dead = ?6 \
+                 WHERE seq = ?1",
+            )?
+            .execute(params![
+                seq,
+                self.now.millis(),
+                outcome as i64,
+                closed.acked,
+                closed.requeued,
+                closed.dead
+            ])?;
+        self.books.inbox_mut(self.conn, agent.as_str())?.open = None;
+        Ok(())
+    }
+
+    /// Whether a turn of this name was opened and has ended.
+    pub(super) fn has_ended(&self, agent: &AgentName, turn: &TurnId) -> rusqlite::Result<bool> {
+        Ok(self.ended_turn(agent, turn)?.is_some())
+    }
+
+    /// How a turn that is not open stands, for a caller that wanted to end it as `wanted`.
+    pub(super) fn closed_turn(
+        &self,
+        agent: &AgentName,
+        turn: &TurnId,
+        wanted: Outcome,
+    ) -> rusqlite::Result<TurnClosed> {
+        Ok(match self.ended_turn(agent, turn)? {
+            None => TurnClosed {
+                result: TurnResult::Unknown,
+                acked: 0,
+                requeued: 0,
+                dead: 0,
+            },
+            Some((outcome, mut closed)) => {
+                if outcome == wanted as i64 {
+                    closed.result = TurnResult::Already;
+                }
+                closed
+            }
+        })
+    }
+
+    fn ended_turn(
+        &self,
+        agent: &AgentName,
+        turn: &TurnId,
+    ) -> rusqlite::Result<Option<(i64, TurnClosed)>> {
+        let Some(seq) = self.books.turns.find(agent.as_str(), turn.as_str()) else {
+            return Ok(None);
+        };
+        self.conn
+            .prepare_cached(
+                "SELECT outcome, acked, requeued, dead FROM turns \
+                 WHERE seq = ?1 AND agent = ?2 AND name = ?3 AND outcome IS NOT NULL",
+            )?
+            .query_row(params![seq, agent.as_str(), turn.as_str()], |row| {
+                let closed = TurnClosed {
+                    result: TurnResult::Superseded,
+                    acked: row.get(1)?,
+                    requeued: row.get(2)?,
+                    dead: row.get(3)?,
+                };
+                Ok((row.get(0)?, closed))
+            })
+            .optional()
+    }
+}

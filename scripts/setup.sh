@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Makes sure that this machine has what a purpose needs: scripts/setup.sh [build|lint|test|bench|soak]
+#
+# Missing Debian/Ubuntu packages are installed when we are root or sudo asks for no password, missing
+# cargo tools with `cargo install`. What cannot be installed is printed as one command line, with exit
+# code 1. Silent and quick when nothing is missing. A Rust toolchain is never fetched: whose it is and
+# where it comes from is the user's choice.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# A toolchain or tool that was installed a moment ago is found without a new login shell.
+PATH="$PATH:${CARGO_HOME:-${HOME:-}/.cargo}/bin"
+
+# Pinned, so that a fresh machine gets a version that builds with our Rust.
+readonly NEXTEST_VERSION=0.9.143
+readonly RUSTUP='curl --proto =https --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y'
+
+purpose=${1:-build}
+packages=()   # Debian packages to install
+components=() # rustup components to add
+tools=()      # cargo tools to install, as arguments of `cargo install`
+commands=()   # what only the user can do, as command lines
+as_root=()    # prefix that makes a command run as root
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+have() { command -v "$1" >/dev/null 2>&1; }
+need() { have "$1" || packages+=("$2"); }
+
+# A compiler without libc's headers is as good as none, so compile something.
+have_c_compiler() {
+	have cc && printf '#include <stdio.h>\n' | cc -x c -fsyntax-only - >/dev/null 2>&1
+}
+
+# Debian keeps the server's programs off PATH, in a directory per version.
+have_postgres() {
+	have postgres || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null
+}
+
+rust_is_new_enough() {
+	local wanted found
+	have cargo || return 1
+	wanted=$(sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
+	found=$(rustc --version 2>/dev/null | cut -d' ' -f2)
+	[[ -n $found && $(printf '%s\n' "$wanted" "${found%%-*}" | sort -V | head -n1) == "$wanted" ]]
+}
+
+check_build() {
+	have_c_compiler || packages+=(gcc libc6-dev)
+	need make make
+	need git git
+	if rust_is_new_enough; then return; fi
+	if have rustup; then
+		commands+=('rustup update stable')
+	else
+		have curl || packages+=(curl ca-certificates)
+		commands+=("$RUSTUP")
+	fi
+}
+
+check_lint() {
+	need shellcheck shellcheck
+	# The right toolchain brings its components; without it there is nothing to ask.
+	((${#commands[@]} == 0)) || return 0
+	cargo fmt --version >/dev/null 2>&1 || components+=(rustfmt)
+	cargo clippy --version >/dev/null 2>&1 || components+=(clippy)
+}
+
+check_nextest() {
+	((${#commands[@]} == 0)) || return 0 # built by the next run, with the right toolchain
+	have cargo-nextest || tools+=("cargo-nextest@$NEXTEST_VERSION")
+}
+
+check_bench() {
+	need redis-server redis-server
+	have_postgres || packages+=(postgresql)
+	need strace strace
+}
+
+# Fills the lists with what the purpose lacks.
+check() {
+	packages=() components=() tools=() commands=()
+	check_build
+	case $purpose in
+	build) ;;
+	lint) check_lint ;;
+	test)
+		check_lint
+		check_nextest
+		need socat socat
+		;;
+	bench) check_bench ;;
+	soak) check_nextest ;;
+	*)
+		echo "usage: ${0##*/} [build|lint|test|bench|soak]" >&2
+		exit 2
+		;;
+	esac
+}
+
+nothing_missing() {
+	((${#packages[@]} + ${#components[@]} + ${#tools[@]} + ${#commands[@]} == 0))
+}
+
+may_install_packages() {
+	have apt-get || return 1
+	if [[ $(id -u) == 0 ]]; then return 0; fi
+	have sudo && sudo -n true 2>/dev/null && as_root=(sudo -n)
+}
+
+# RUNLEVEL=1 keeps packages that bring a service from starting it. Where the init system ignores that,
+# Debian's own configuration of redis and postgresql listens on loopback only.
+install_packages() {
+	local apt=(
+		"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
+		apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3
+	)
+	say "installing packages: ${packages[*]}"
+	# One broken source must not hide the others, so the install decides.
+	"${apt[@]}" update </dev/null >&2 || say 'apt-get update failed; trying with the lists at hand'
+	"${apt[@]}" install -y --no-install-recommends "${packages[@]}" </dev/null >&2
+}
+
+# Each step may fail; the second check then says what is still missing.
+install() {
+	if ((${#packages[@]})) && may_install_packages; then
+		install_packages || say 'apt-get install failed'
+	fi
+	if ((${#components[@]})) && have rustup; then
+		rustup component add "${components[@]}" </dev/null >&2 || say 'rustup component add failed'
+	fi
+	if ((${#tools[@]})); then
+		say "building ${tools[*]} (some minutes, once)"
+		cargo install --locked "${tools[@]}" </dev/null >&2 || say 'cargo install failed'
+	fi
+}
+
+explain() {
+	local lines=() sudo='' line
+	if ((${#packages[@]})); then
+		if have apt-get; then
+			[[ $(id -u) == 0 ]] || sudo='sudo '
+			lines+=("${sudo}apt-get update")
+			lines+=("${sudo}apt-get install -y --no-install-recommends ${packages[*]}")
+		else
+			say "install with your package manager (named as in Debian): ${packages[*]}"
+		fi
+	fi
+	lines+=("${commands[@]}")
+	if ((${#components[@]})); then lines+=("rustup component add ${components[*]}"); fi
+	if ((${#tools[@]})); then lines+=("cargo install --locked ${tools[*]}"); fi
+	((${#lines[@]})) || return 0
+	line=$(printf ' && %s' "${lines[@]}")
+	say "\`make $purpose\` needs something that is missing here; install it with:"
+	printf '  %s\n' "${line# && }" >&2
+}
+
+check
+nothing_missing && exit 0
+install
+hash -r
+check
+nothing_missing && exit 0
+explain
+exit 1
