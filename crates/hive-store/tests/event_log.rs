@@ -282,13 +282,15 @@ fn the_file_stays_within_its_bytes() {
     drop(log);
     sizes.push(fs::metadata(place.path()).unwrap().len());
     assert!(*sizes.iter().max().unwrap() < 4 * 1024 * 1024, "{sizes:?}");
-    let rows = Connection::open(place.path())
+    let stale = Connection::open(place.path())
         .unwrap()
-        .query_row("SELECT count(*) FROM chunk_about", [], |row| {
-            row.get::<_, i64>(0)
-        })
+        .query_row(
+            "SELECT count(*) FROM chunk_about WHERE first NOT IN (SELECT first FROM chunk)",
+            [],
+            |row| row.get::<_, i64>(0),
+        )
         .unwrap();
-    assert!(rows < 2000, "the index of {rows} entries was not pruned");
+    assert_eq!(stale, 0, "the index is pruned with its chunks");
 }
 
 #[test]
@@ -696,7 +698,8 @@ async fn who_subscribes_before_the_snapshot_misses_nothing() {
             let woken = readable.wait_for(|seq| *seq > next);
             let woken = *tokio::time::timeout(LONG, woken).await.unwrap().unwrap();
             page = log.read(Some(page.next), 1000, None).unwrap();
-            assert!(page.next.seq >= woken, "what is announced can be read");
+            let announced = woken.min(next + 1000);
+            assert!(page.next.seq >= announced, "what is announced can be read");
             assert!(!page.gap);
             seen.extend(seqs(&page));
         }
