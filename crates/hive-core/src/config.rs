@@ -101,6 +101,8 @@ pub struct Limits {
     pub events: usize,
     /// The most connections to one agent's socket.
     pub connections_per_agent: usize,
+    /// How many seconds a line may take from its first byte to its newline.
+    pub line_seconds: u32,
     /// The most open questions one agent may have asked.
     pub questions_per_agent: u32,
     /// The most pending reminders of one agent.
@@ -115,6 +117,7 @@ impl Default for Limits {
             retention_days: 30,
             events: 200_000,
             connections_per_agent: 64,
+            line_seconds: 30,
             questions_per_agent: 50,
             reminders_per_agent: 50,
         }
@@ -125,6 +128,25 @@ impl Limits {
     /// For how long settled messages are kept.
     pub fn retention(&self) -> Duration {
         Duration::from_secs(u64::from(self.retention_days) * 24 * 60 * 60)
+    }
+
+    /// How long a line may take.
+    pub fn line_time(&self) -> Duration {
+        Duration::from_secs(self.line_seconds.into())
+    }
+
+    /// Refuses a limit of nothing where nothing would work.
+    fn check(&self) -> anyhow::Result<()> {
+        let connections = u32::try_from(self.connections_per_agent).unwrap_or(u32::MAX);
+        for (key, limit) in [
+            ("inbox_depth", self.inbox_depth),
+            ("deliveries_before_dead", self.deliveries_before_dead),
+            ("connections_per_agent", connections),
+            ("line_seconds", self.line_seconds),
+        ] {
+            anyhow::ensure!(limit > 0, "limits.{key} must be at least 1");
+        }
+        Ok(())
     }
 }
 
@@ -157,10 +179,7 @@ impl Config {
                 None => anyhow::anyhow!("{message}"),
             }
         })?;
-        anyhow::ensure!(
-            config.limits.deliveries_before_dead > 0 && config.limits.inbox_depth > 0,
-            "limits.deliveries_before_dead and limits.inbox_depth must be at least 1"
-        );
+        config.limits.check()?;
         Ok(config)
     }
 }

@@ -124,6 +124,7 @@ impl Running {
             Arc::clone(&host),
             Limits {
                 connections: 256,
+                line_time: config.limits.line_time(),
                 ..Limits::default()
             },
             &tasks,

@@ -66,8 +66,8 @@ impl Metrics {
     }
 
     /// Counts a committed group.
-    pub(crate) fn group(&self, operations: u64, sent: u32, took: Duration, parked: usize) {
-        self.operations.inc_by(operations);
+    pub(crate) fn group(&self, operations: usize, sent: u32, took: Duration, parked: usize) {
+        self.operations.inc_by(operations as u64);
         self.messages.inc_by(u64::from(sent));
         self.groups.inc();
         self.group_seconds.observe(took.as_secs_f64());

@@ -23,7 +23,10 @@ pub fn reach(name: &str) {
         let text = std::env::var("FAILPOINTS").unwrap_or_default();
         let one = |entry: &str| {
             let (name, chance) = entry.split_once('=')?;
-            Some((name.trim().to_owned(), chance.split('%').next()?.trim().parse().ok()?))
+            Some((
+                name.trim().to_owned(),
+                chance.split('%').next()?.trim().parse().ok()?,
+            ))
         };
         text.split([',', ';']).filter_map(one).collect()
     });

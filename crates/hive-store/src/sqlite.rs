@@ -132,7 +132,11 @@ impl StoreError {
 
 /// Whether SQLite failed for want of space.
 pub(crate) fn is_disk_full(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+    // The index of the log is a file too; when that cannot grow, SQLite has another word for it.
+    let no_room_for_index = error.sqlite_error().is_some_and(|error| {
+        error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE
+    });
+    no_room_for_index || error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
 }
 
 /// The writing half: the only one that changes the database.

@@ -34,7 +34,7 @@ const HAND: &str = "hand";
 pub struct Campaign {
     /// What all decisions follow from.
     pub seed: u64,
-    /// How many clients there are: three receive for each agent, the others send.
+    /// How many clients there are: two or three receive for each agent, the others send.
     pub clients: u32,
     /// How often the daemon dies.
     pub kills: u32,
@@ -171,16 +171,28 @@ impl Campaign {
             }
             let unconfirmed = Vec::new();
             roles.push((agent, Role::Owner(Owner::default()), 3_000));
-            // A second harness of the same agent: now and then it takes everything over.
-            roles.push((agent, Role::Owner(Owner::default()), 60_000));
             roles.push((agent, Role::Joiner { unconfirmed }, 10_000));
+            if !is_quiet(agent) {
+                // A second harness of the same agent: now and then it takes everything over.
+                roles.push((agent, Role::Owner(Owner::default()), 60_000));
+            }
         }
         let senders = (self.clients as usize).saturating_sub(roles.len()).max(2);
+        let weighted = agents.iter().flat_map(|agent| {
+            let weight = if is_quiet(agent) { 1 } else { 12 };
+            std::iter::repeat_n(agent.clone(), weight)
+        });
+        let to: Vec<_> = weighted.collect();
         let from = agents.iter().map(String::as_str).chain([OPERATOR]).cycle();
         for agent in from.take(senders) {
-            let to = agents.to_vec();
-            roles.push((agent, Role::Sender { to }, 15_000));
+            roles.push((agent, Role::Sender { to: to.clone() }, 15_000));
         }
         roles
     }
+}
+
+/// Every other agent gets so little mail that its receivers mostly wait for it, and has its turns
+/// for itself, so that they live across restarts.
+fn is_quiet(agent: &str) -> bool {
+    agent.ends_with(['1', '3', '5', '7', '9'])
 }

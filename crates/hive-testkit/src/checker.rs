@@ -18,8 +18,8 @@ mod receipts;
 mod story;
 mod turns;
 
-/// How many violations are kept with their evidence; more of them are only counted.
-const KEPT: usize = 50;
+/// How many violations of one rule are kept with their evidence; more of them are only counted.
+const KEPT: usize = 8;
 
 /// The promise that was broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -128,7 +128,7 @@ impl fmt::Display for Tally {
 pub struct Report {
     /// What was checked.
     pub tally: Tally,
-    /// What is wrong, the first fifty of it.
+    /// What is wrong, the first few of each kind.
     pub violations: Vec<Violation>,
     /// How much more is wrong.
     pub more: usize,
@@ -146,7 +146,8 @@ impl Report {
     }
 
     fn add(&mut self, rule: Rule, what: String, evidence: impl FnOnce() -> Vec<String>) {
-        if self.violations.len() == KEPT {
+        let same = self.violations.iter().filter(|found| found.rule == rule);
+        if same.count() == KEPT {
             self.more += 1;
             return;
         }

@@ -12,45 +12,10 @@ use hive_wire::{
 
 use crate::history::{Body, Call, Delivery, Outcome};
 
+mod bugs;
 pub mod schedule;
 
-/// A fault that the broker can be built with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Bug {
-    /// Replies are given before the commit: a crash takes back the last changes.
-    LateCommit,
-    /// A crash forgets which messages the latest turns acked.
-    ForgetsAcks,
-    /// A crash forgets the latest delivery numbers.
-    ForgetsDeliveries,
-    /// A crash forgets all keys.
-    ForgetsKeys,
-    /// A crash forgets open turns and puts their messages back.
-    ForgetsTurns,
-    /// A requeued message goes to the end of the inbox.
-    RequeuesAtEnd,
-    /// A new turn gets messages while the earlier one still holds and may ack its own.
-    KeepsDisplaced,
-    /// A repeated receive leases more instead of returning the same batch.
-    IgnoresReq,
-    /// An ack covers everything that the turn holds, handed over or not.
-    AcksEverything,
-}
-
-impl Bug {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::LateCommit,
-        Self::ForgetsAcks,
-        Self::ForgetsDeliveries,
-        Self::ForgetsKeys,
-        Self::ForgetsTurns,
-        Self::RequeuesAtEnd,
-        Self::KeepsDisplaced,
-        Self::IgnoresReq,
-        Self::AcksEverything,
-    ];
-}
+pub use bugs::Bug;
 
 /// The broker.
 #[derive(Debug)]
@@ -175,11 +140,7 @@ impl Broker {
         match self.bug {
             Some(Bug::LateCommit) => self.state = old,
             Some(Bug::ForgetsAcks) => self.state.forget_acks(&old),
-            Some(Bug::ForgetsDeliveries) => {
-                for (id, message) in &mut self.state.messages {
-                    message.deliveries = old.messages.get(id).map_or(0, |m| m.deliveries);
-                }
-            }
+            Some(Bug::ForgetsDeliveries) => self.state.forget_deliveries(&old),
             Some(Bug::ForgetsKeys) => self.state.keys.clear(),
             Some(Bug::ForgetsTurns) => self.state.forget_turns(),
             _ => {}
@@ -375,48 +336,6 @@ impl State {
     fn settle(&mut self, id: MessageId, state: MessageState) {
         let message = self.messages.get_mut(&id).expect("settled messages exist");
         message.state = state;
-    }
-
-    /// [`Bug::KeepsDisplaced`]: the messages become free while the turn stays open.
-    fn give_back(&mut self, agent: &str, turn: &TurnId) {
-        for message in self.messages.values_mut() {
-            if message.to == agent
-                && message.turn.as_ref() == Some(turn)
-                && message.state == MessageState::Leased
-            {
-                message.state = MessageState::Stored;
-            }
-        }
-    }
-
-    /// [`Bug::ForgetsAcks`].
-    fn forget_acks(&mut self, old: &Self) {
-        for (id, message) in &mut self.messages {
-            let before = old.messages.get(id).map(|m| m.state);
-            if message.state == MessageState::Acked && before != Some(MessageState::Acked) {
-                message.state = MessageState::Stored;
-            }
-        }
-    }
-
-    /// [`Bug::ForgetsTurns`].
-    fn forget_turns(&mut self) {
-        for message in self.messages.values_mut() {
-            if message.state == MessageState::Leased {
-                message.state = MessageState::Stored;
-            }
-        }
-        self.turns.clear();
-        self.open.clear();
-    }
-
-    /// [`Bug::RequeuesAtEnd`].
-    fn move_requeued_to_end(&mut self) {
-        for message in self.messages.values_mut() {
-            if message.state == MessageState::Stored && message.deliveries > 0 {
-                message.place = self.next + i64::from(message.deliveries) * 1_000_000;
-            }
-        }
     }
 }
 

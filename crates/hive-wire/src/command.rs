@@ -1,7 +1,7 @@
 //! How commands are declared, parsed and answered.
 //!
 //! A command is a struct with its own reply type ([`Command`]); a socket's commands form a closed
-//! enum made by [`commands!`], so that a dispatcher that forgets one does not compile.
+//! enum made by `commands!`, so that a dispatcher that forgets one does not compile.
 
 use std::fmt;
 

@@ -109,6 +109,11 @@ impl Past {
                 row.execute(params![party, self.first + number])?;
             }
         }
+        // So that the daemon does not index them once more in the background.
+        tx.execute(
+            "UPDATE meta SET value = ?1 WHERE key = 'indexed_messages'",
+            [self.first + self.count - 1],
+        )?;
         Ok(())
     }
 }
@@ -128,17 +133,17 @@ fn checksum(id: i64, parts: [&str; 3]) -> u32 {
 mod tests {
     use super::*;
 
-    const SCHEMA: &str =
-        include_str!("../../../../crates/hive-store/src/sqlite/migrations/0001.sql");
-
     #[test]
     fn fills_a_store_with_settled_messages() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("hive.db");
-        Connection::open(&path)
-            .unwrap()
-            .execute_batch(SCHEMA)
+        let conn = Connection::open(&path).unwrap();
+        for migration in hive_store::sqlite::MIGRATIONS {
+            conn.execute_batch(migration).unwrap();
+        }
+        conn.execute("INSERT INTO meta VALUES ('indexed_messages', 0)", [])
             .unwrap();
+        drop(conn);
         prefill(&path, 96, 8).unwrap();
         prefill(&path, 32, 8).unwrap();
 
@@ -156,6 +161,7 @@ mod tests {
                 128,
             ),
             ("SELECT count(*) FROM correspondence", 256),
+            ("SELECT value FROM meta WHERE key = 'indexed_messages'", 128),
             (
                 "SELECT count(*) FROM correspondence c JOIN messages m ON m.id = c.message \
               WHERE c.party IN (m.sender, m.recipient)",

@@ -11,7 +11,7 @@ use hive_store::{
 use hive_wire::{
     AgentName, ErrorCode, MessageId, QuestionId, Recipient, SenderLabel, Timestamp, TurnId,
     WireError,
-    agent::{MessageState, Messages, RequeueReason, Sent, TurnClosed},
+    agent::{Message, MessageState, Messages, RequeueReason, Sent, TurnClosed, TurnResult},
     host::QuestionRow,
 };
 use serde_json::json;
@@ -92,12 +92,12 @@ impl Desk<'_> {
     /// # Errors
     /// The store's refusal.
     pub fn send(&mut self, message: NewMessage) -> Result<Sent, WireError> {
-        let stored = report::stored(self.now, &message);
+        let stored = report::Stored::of(&message);
         let recipient = message.to.clone();
         let sent = self.store(|tx| tx.send(message))?;
         if !sent.duplicate {
             self.spoken.sent += u32::from(!sent.message_id.is_transient());
-            self.report(stored.with_id(sent.message_id));
+            self.report(stored.event(self.now, sent.message_id));
             self.serve(&recipient);
         }
         Ok(sent)
@@ -134,7 +134,7 @@ impl Desk<'_> {
                 });
             }
             _ => {
-                report::leased(self, &receive, &received.messages);
+                self.report_delivery(&receive, &received.messages);
                 self.answer(
                     Ok(Messages {
                         messages: received.messages,
@@ -226,7 +226,7 @@ impl Desk<'_> {
     }
 
     /// Tells live views that something happened to an agent.
-    pub fn report_agent(&mut self, agent: &AgentName, kind: &'static str, data: serde_json::Value) {
+    pub fn report_agent(&mut self, agent: &AgentName, kind: &'static str, data: &serde_json::Value) {
         let event = report::event(self.now, agent.as_str(), kind, data);
         self.report(event);
     }
@@ -298,7 +298,7 @@ impl Desk<'_> {
             };
             let outcome = match outcome {
                 Ok(received) => {
-                    report::leased(self, &waiter.receive, &received.messages);
+                    self.report_delivery(&waiter.receive, &received.messages);
                     Ok(Messages {
                         messages: received.messages,
                     })
@@ -317,11 +317,16 @@ impl Desk<'_> {
         turn: &TurnId,
         end: impl FnOnce(&mut Tx<'_>) -> Result<TurnClosed, Refusal>,
     ) -> Result<TurnClosed, WireError> {
-        let (open, closed) = self.store(|tx| {
-            let open = tx.inbox(&Recipient::Agent(agent.clone()))?.turn;
-            Ok((open, end(tx)?))
+        let (ended, closed) = self.store(|tx| {
+            let named = if turn.is_current() {
+                tx.open_turn_id(agent)?
+            } else {
+                Some(turn.clone())
+            };
+            let closed = end(tx)?;
+            let is_news = matches!(closed.result, TurnResult::Acked | TurnResult::Requeued);
+            Ok((named.filter(|_| is_news), closed))
         })?;
-        let ended = open.filter(|open| turn.is_current() || open == turn);
         if let Some(ended) = ended {
             self.report(report::turn_ended(self.now, agent, &ended, &closed));
             self.turn_ended(agent, &ended);
@@ -330,6 +335,12 @@ impl Desk<'_> {
             }
         }
         Ok(closed)
+    }
+
+    fn report_delivery(&mut self, receive: &Receive, messages: &[Message]) {
+        if !messages.is_empty() {
+            self.report(report::delivered(self.now, receive, messages));
+        }
     }
 
     /// Ends the waits of a turn that ended.

@@ -120,20 +120,19 @@ impl Work {
 
     /// Commits the jobs in groups; at least one, because somebody's time may be up.
     fn work_off(&mut self, jobs: &mut Vec<Box<dyn Job>>) -> Result<(), StoreError> {
-        let mut jobs = jobs.drain(..);
         loop {
-            if let Err(error) = self.commit_group(jobs.by_ref().take(GROUP)) {
-                jobs.for_each(|job| job.refuse(failure(&error)));
+            if let Err(error) = self.commit_group(jobs) {
+                jobs.drain(..).for_each(|job| job.refuse(failure(&error)));
                 return Err(error);
             }
-            if jobs.len() == 0 {
+            if jobs.is_empty() {
                 return Ok(());
             }
         }
     }
 
     /// Runs jobs, what is due, and whose time is up, as one group; then answers.
-    fn commit_group(&mut self, jobs: impl Iterator<Item = Box<dyn Job>>) -> Result<(), StoreError> {
+    fn commit_group(&mut self, jobs: &mut Vec<Box<dyn Job>>) -> Result<(), StoreError> {
         let began = Instant::now();
         let (committed, spoken, count) = self.run_group(jobs, began)?;
         hive_store::failpoint!("broker::before_reply");
@@ -164,9 +163,9 @@ impl Work {
     /// Runs one group up to its commit: how that went, what to say now, and how many jobs it had.
     fn run_group(
         &mut self,
-        jobs: impl Iterator<Item = Box<dyn Job>>,
+        jobs: &mut Vec<Box<dyn Job>>,
         began: Instant,
-    ) -> Result<(Result<(), StoreError>, Spoken, u64), StoreError> {
+    ) -> Result<(Result<(), StoreError>, Spoken, usize), StoreError> {
         let now = Timestamp::now();
         let mut desk = Desk {
             group: self.parts.store.begin(now)?,
@@ -177,9 +176,16 @@ impl Work {
             spoken: Spoken::default(),
         };
         let mut count = 0;
-        for job in jobs {
-            job.run(&mut desk);
-            count += 1;
+        // What arrives while the group is being run still joins it: the sync is what costs, and
+        // the fuller the group, the less of it falls on each.
+        while count < GROUP {
+            for job in jobs.drain(..jobs.len().min(GROUP - count)) {
+                job.run(&mut desk);
+                count += 1;
+            }
+            if !jobs.is_empty() || !self.queue.take_more(jobs) {
+                break;
+            }
         }
         while let Some(waiter) = desk.lobby.pop_due(began) {
             desk.time_is_up(waiter);

@@ -24,7 +24,7 @@ pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, 
             })?;
             desk.roster.remove(&name);
             desk.dismiss(&name);
-            desk.report_agent(&name, "agent_destroyed", json!({}));
+            desk.report_agent(&name, "agent_destroyed", &json!({}));
             Ok(inbox.unread + inbox.inflight)
         })
         .await?;

@@ -60,7 +60,7 @@ fn register(
     let agent = desk.store(|tx| tx.register_agent(name, parent, runtime, port))?;
     desk.roster.insert(agent.clone());
     let data = json!({"runtime": runtime, "parent": parent, "port": port});
-    desk.report_agent(name, "agent_spawned", data);
+    desk.report_agent(name, "agent_spawned", &data);
     Ok(agent)
 }
 
@@ -101,6 +101,7 @@ impl Host {
         };
         let limits = Limits {
             connections: self.config.limits.connections_per_agent,
+            line_time: self.config.limits.line_time(),
             ..Limits::default()
         };
         let listener = Listener::start(

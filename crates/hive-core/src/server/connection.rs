@@ -1,6 +1,6 @@
 //! One connection: reads lines, hands them to a service, and closes when it is time.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use hive_wire::{
@@ -117,6 +117,7 @@ impl<S: Service> Connection<'_, S> {
             let may_read = !is_half_closed && in_flight < limits.in_flight && unsent < MAX_UNSENT;
             due_while(&mut line_due, self.lines.partial() > 0, limits.line_time);
             due_while(&mut unsent_due, unsent > 0, limits.write_time);
+            let needs_permit = self.needs_permit();
             // Every arm is cancel-safe: readiness, notifications and timers hold nothing.
             tokio::select! {
                 biased;
@@ -128,17 +129,19 @@ impl<S: Service> Connection<'_, S> {
                         return End::Quietly;
                     }
                 }
-                permit = self.shared.large_lines.acquire(), if self.needs_permit() => {
+                permit = self.shared.large_lines.acquire(), if needs_permit => {
                     self.large = permit.ok();
                 }
-                ready = self.outbox.stream().readable(), if may_read && !self.needs_permit() => {
-                    match ready.map_err(|_| End::Quietly).and_then(|()| self.read()) {
-                        Ok(Read::More) => {}
-                        Ok(Read::Ended) => {
+                read = self.lines.read_from(self.outbox.stream()), if may_read && !needs_permit => {
+                    match read {
+                        Ok(0) => {
+                            self.end_of_input();
                             is_half_closed = true;
-                            self.outbox.half_close();
                         }
-                        Err(end) => return end,
+                        Ok(_) => if let Err(error) = self.call_whole_lines() {
+                            return End::With(too_long(error));
+                        },
+                        Err(_) => return End::Quietly,
                     }
                 }
                 () = self.outbox.changed().notified() => {}
@@ -150,30 +153,23 @@ impl<S: Service> Connection<'_, S> {
         self.large.is_none() && self.lines.partial() > LARGE_LINE
     }
 
-    /// Reads what is there and calls the service for every whole line.
-    fn read(&mut self) -> Result<Read, End> {
-        let read = match self.outbox.stream().try_read_buf(self.lines.room()) {
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Read::More),
-            Err(_) => return Err(End::Quietly),
-        };
-        if read == 0 {
-            if let Some(line) = self.lines.last_line() {
-                self.call(&line);
-            }
-            return Ok(Read::Ended);
-        }
-        while let Some(line) = self
-            .lines
-            .next_line()
-            .map_err(|error| End::With(too_long(error)))?
-        {
+    /// Calls the service for every whole line that was read.
+    fn call_whole_lines(&mut self) -> Result<(), LineTooLong> {
+        while let Some(line) = self.lines.next_line()? {
             self.call(&line);
         }
         if self.lines.partial() <= LARGE_LINE {
             self.large = None;
         }
-        Ok(Read::More)
+        Ok(())
+    }
+
+    /// The peer sends no more; what it sent last may lack its newline.
+    fn end_of_input(&mut self) {
+        if let Some(line) = self.lines.last_line() {
+            self.call(&line);
+        }
+        self.outbox.half_close();
     }
 
     fn call(&self, line: &Bytes) {
@@ -182,11 +178,6 @@ impl<S: Service> Connection<'_, S> {
             Err(error) => self.outbox.expect::<()>(id_of(line)).send(Err(error)),
         }
     }
-}
-
-enum Read {
-    More,
-    Ended,
 }
 
 /// The id of a request whose head is broken, so that a pipelining client finds its error.

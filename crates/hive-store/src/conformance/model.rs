@@ -122,9 +122,8 @@ impl Model {
 
     /// What the open turn of an agent holds.
     fn held(&self, agent: &str) -> Vec<MessageId> {
-        let held = |letter: &&Letter| {
-            letter.state == MessageState::Leased && letter.message.to == agent
-        };
+        let held =
+            |letter: &&Letter| letter.state == MessageState::Leased && letter.message.to == agent;
         self.letters
             .values()
             .filter(held)
@@ -247,7 +246,11 @@ impl Model {
     fn next_batch(&self, receive: &Receive) -> Vec<MessageId> {
         let mut batch = Vec::new();
         let mut bytes = 0;
-        for id in self.waiting(receive.agent.as_str()).into_iter().take(receive.max as usize) {
+        for id in self
+            .waiting(receive.agent.as_str())
+            .into_iter()
+            .take(receive.max as usize)
+        {
             let line = serde_json::to_string(&self.letters[&id].message).expect("it encodes");
             bytes += line.len();
             if bytes > BATCH_BYTES && !batch.is_empty() {
@@ -278,7 +281,9 @@ impl Model {
 
     fn check_room(&self, message: &NewMessage) -> Result<(), Refusal> {
         let waiting = self.waiting(message.to.as_str());
-        let of_kind = waiting.iter().filter(|id| id.is_transient() == message.transient);
+        let of_kind = waiting
+            .iter()
+            .filter(|id| id.is_transient() == message.transient);
         let depth = of_kind.count();
         let full = if message.transient {
             depth >= TRANSIENT_DEPTH
@@ -350,7 +355,10 @@ impl Mail for Model {
             received.displaced = displaced;
             if let Some(req) = &receive.req {
                 let batch = self.batch(&receive.agent, req);
-                received.messages = batch.iter().map(|id| self.letters[id].message.clone()).collect();
+                received.messages = batch
+                    .iter()
+                    .map(|id| self.letters[id].message.clone())
+                    .collect();
                 if !batch.is_empty() {
                     return Ok(received);
                 }

@@ -105,11 +105,7 @@ impl Books {
     }
 
     /// The recipient's inbox, read from the database when it is not in mind.
-    pub(super) fn inbox(
-        &mut self,
-        conn: &Connection,
-        recipient: &str,
-    ) -> rusqlite::Result<&Inbox> {
+    pub(super) fn inbox(&mut self, conn: &Connection, recipient: &str) -> rusqlite::Result<&Inbox> {
         // Two look-ups instead of the entry API: a hit must not allocate the key.
         if !self.inboxes.contains_key(recipient) {
             let inbox = read_inbox(conn, recipient)?;
@@ -130,7 +126,10 @@ impl Books {
         self.inbox(conn, recipient)?;
         let inbox = self.inboxes.get_mut(recipient).expect("read above");
         let of_operation = &self.undo[self.operation..];
-        if !of_operation.iter().any(|(changed, _)| **changed == *recipient) {
+        if !of_operation
+            .iter()
+            .any(|(changed, _)| **changed == *recipient)
+        {
             self.undo.push((recipient.into(), Some(inbox.clone())));
         }
         Ok(inbox)

@@ -342,7 +342,10 @@ mod tests {
             in_database: 10,
             ..noted
         };
-        assert!(!copied.is_missing_from(None), "all of it is in the database");
+        assert!(
+            !copied.is_missing_from(None),
+            "all of it is in the database"
+        );
     }
 
     #[test]

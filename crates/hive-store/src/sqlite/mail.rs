@@ -509,9 +509,7 @@ impl Tx<'_> {
                 closed.requeued += 1;
             }
         }
-        self.books
-            .transients
-            .end(agent.as_str(), &BTreeSet::new());
+        self.books.transients.end(agent.as_str(), &BTreeSet::new());
         self.end_turn(agent, seq, outcome, &closed)?;
         self.books.inbox_mut(self.conn, agent.as_str())?.depth += closed.requeued;
         Ok(closed)

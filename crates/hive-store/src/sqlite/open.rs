@@ -18,6 +18,8 @@ pub const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
 
 /// Pages of 8 KiB: a fifth more throughput than 4 KiB at 200-byte bodies, half more at 2 KiB.
 const PAGE_SIZE: u32 = 8192;
+/// No database is smaller: SQLite takes such a file for a new one and removes the log beside it.
+const SMALLEST: u64 = 512;
 /// Up to this size the whole file is checked at every start.
 const CHECK_AT_START: u64 = 256 * 1024 * 1024;
 
@@ -100,10 +102,16 @@ pub fn open(path: &Path, options: &Options) -> Result<(Store, Readers), StoreErr
 }
 
 fn connect(path: &Path, is_new: bool) -> Result<Connection, StoreError> {
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if is_new {
-        flags |= OpenFlags::SQLITE_OPEN_CREATE;
+        // SQLite makes the log and its index as private as it finds the database.
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(|source| io_error(path, source))?;
     }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(|error| damaged(path, &error))?;
     conn.set_prepared_statement_cache_capacity(128);
     let set_up = || -> rusqlite::Result<()> {
@@ -230,7 +238,7 @@ impl Identity {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(io_error(database, error)),
         };
-        if length.unwrap_or(0) == 0 && self.known.is_some() {
+        if length.unwrap_or(0) < SMALLEST && self.known.is_some() {
             let what = if length.is_none() { "missing" } else { "empty" };
             return Err(not_ours(
                 database,

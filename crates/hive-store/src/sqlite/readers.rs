@@ -298,7 +298,14 @@ fn history_from(row: &Row<'_>) -> rusqlite::Result<HistoryRow> {
     let in_reply_to = row.get::<_, Option<i64>>(9)?.map(MessageId);
     let intact = |body: &String| {
         let (from, to) = (receipt.from.as_str(), &receipt.to);
-        let sum = checksum(receipt.message_id, from, to, body, in_reply_to, receipt.sent_at);
+        let sum = checksum(
+            receipt.message_id,
+            from,
+            to,
+            body,
+            in_reply_to,
+            receipt.sent_at,
+        );
         row.get::<_, u32>(10) == Ok(sum)
     };
     // One body that the disk changed must neither be shown nor hide the others.

@@ -26,10 +26,22 @@ pub(super) struct Transients {
 /// A change that can be taken back.
 #[derive(Debug)]
 enum Done {
-    Pushed { agent: Box<str> },
-    Took { agent: Box<str>, messages: Vec<Message>, held: bool },
-    Confirmed { agent: Box<str>, places: Vec<usize> },
-    Ended { agent: Box<str>, held: Vec<Held> },
+    Pushed {
+        agent: Box<str>,
+    },
+    Took {
+        agent: Box<str>,
+        messages: Vec<Message>,
+        held: bool,
+    },
+    Confirmed {
+        agent: Box<str>,
+        places: Vec<usize>,
+    },
+    Ended {
+        agent: Box<str>,
+        held: Vec<Held>,
+    },
 }
 
 #[derive(Debug)]
@@ -74,16 +86,25 @@ impl Transients {
                     let queue = self.waiting.entry(agent).or_default();
                     queue.pop_back();
                 }
-                Some(Done::Took { agent, messages, held }) => {
+                Some(Done::Took {
+                    agent,
+                    messages,
+                    held,
+                }) => {
                     if held && let Some(all) = self.held.get_mut(&agent) {
                         all.truncate(all.len().saturating_sub(messages.len()));
                     }
                     let queue = self.waiting.entry(agent).or_default();
-                    messages.into_iter().rev().for_each(|message| queue.push_front(message));
+                    messages
+                        .into_iter()
+                        .rev()
+                        .for_each(|message| queue.push_front(message));
                 }
                 Some(Done::Confirmed { agent, places }) => {
                     let held = self.held.entry(agent).or_default();
-                    places.into_iter().for_each(|place| held[place].confirmed = false);
+                    places
+                        .into_iter()
+                        .for_each(|place| held[place].confirmed = false);
                 }
                 Some(Done::Ended { agent, held }) => {
                     self.held.insert(agent, held);
@@ -108,14 +129,22 @@ impl Transients {
             .entry(agent.into())
             .or_default()
             .push_back(message);
-        self.done.push(Done::Pushed { agent: agent.into() });
+        self.done.push(Done::Pushed {
+            agent: agent.into(),
+        });
     }
 
     /// How many of the oldest waiting messages, at most `max`, fit into so many bytes; at least one
     /// when there is one. And how many bytes they take.
     pub(super) fn fitting(&self, agent: &str, max: u32, bytes: u32) -> (u32, u32) {
         let (mut fit, mut taken) = (0, 0);
-        for message in self.waiting.get(agent).into_iter().flatten().take(max as usize) {
+        for message in self
+            .waiting
+            .get(agent)
+            .into_iter()
+            .flatten()
+            .take(max as usize)
+        {
             let size = count(text::encoded_length(&message.body)) + ENVELOPE_BYTES;
             if fit > 0 && taken + size > bytes {
                 break;

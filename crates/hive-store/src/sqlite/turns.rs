@@ -73,6 +73,14 @@ impl TurnIndex {
 }
 
 impl Tx<'_> {
+    /// The id of the agent's open turn.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn open_turn_id(&mut self, agent: &AgentName) -> Result<Option<TurnId>, Refusal> {
+        Ok(self.open_turn(agent)?.map(|open| open.name))
+    }
+
     /// The agent's open turn.
     pub(super) fn open_turn(&mut self, agent: &AgentName) -> rusqlite::Result<Option<OpenTurn>> {
         Ok(self.books.inbox(self.conn, agent.as_str())?.open.clone())

@@ -123,8 +123,10 @@ mod tests {
         let path = dir.path().join("x.db");
         let conn = Connection::open(&path).unwrap();
         conn.pragma_update(None, "journal_mode", "wal").unwrap();
-        conn.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2);")
-            .unwrap();
+        conn.execute_batch(
+            "CREATE TABLE t (x); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2);",
+        )
+        .unwrap();
         let frames: u32 = conn
             .query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1))
             .unwrap();

@@ -1,6 +1,10 @@
 //! The long crash campaign: hundreds of kills, in rounds that are checked one by one.
 
-use std::{path::PathBuf, process::ExitCode, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
+};
 
 use anyhow::Context;
 use clap::Parser;
@@ -24,6 +28,9 @@ struct Args {
     /// Only kill from outside, for a daemon that was built without failpoints.
     #[arg(long)]
     no_failpoints: bool,
+    /// Writes each round's history to this file, clean or not.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
     /// Checks a history file of an earlier run instead.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
@@ -56,7 +63,7 @@ async fn main() -> anyhow::Result<ExitCode> {
             failpoints: !args.no_failpoints && round % 2 == 1,
             ..Campaign::new(seed.wrapping_add(round), kills)
         };
-        if !one_round(&campaign, round).await? {
+        if !one_round(&campaign, round, args.save.as_deref()).await? {
             return Ok(verdict(false));
         }
         done += kills;
@@ -67,17 +74,22 @@ async fn main() -> anyhow::Result<ExitCode> {
 }
 
 /// Runs one round; false when a promise was broken.
-async fn one_round(campaign: &Campaign, round: u64) -> anyhow::Result<bool> {
+async fn one_round(campaign: &Campaign, round: u64, save: Option<&Path>) -> anyhow::Result<bool> {
     let started = Instant::now();
+    let mut told = 0;
     let mut finished = campaign
         .run(|death| {
-            if death.is_multiple_of(10) {
+            if death >= told + 10 {
+                told = death;
                 let seconds = started.elapsed().as_secs();
                 say(&format!("round {round}: {death} kills after {seconds} s"));
             }
         })
         .await
         .with_context(|| format!("round {round} with seed {}", campaign.seed))?;
+    if let Some(path) = save {
+        finished.history.write(path)?;
+    }
     if finished.report.is_clean() {
         say(&format!(
             "round {round}: {}; {} crashes were ordered",

@@ -6,7 +6,8 @@ use anyhow::{Context, ensure};
 use hive_wire::{
     MessageId, TurnId,
     agent::{MAX_BATCH, MessageState},
-    host::{Dead, LookUpReceipt},
+    client::{Client, ClientError},
+    host::{Dead, Discard, LookUpReceipt},
 };
 
 use super::exchange::{Caller, Clock, Manner};
@@ -15,9 +16,6 @@ use crate::{
     history::{Call, History, Op, Outcome},
     hive::TestHive,
 };
-
-/// How many rows `dead` shows at most.
-const MOST_DEAD: usize = 1_000;
 
 /// Takes and acks everything that waits for the agent.
 ///
@@ -73,21 +71,31 @@ pub(super) async fn receipts(hive: &TestHive, history: &mut History) -> anyhow::
         match host.call(&LookUpReceipt { message_id: id }).await {
             Ok(receipt) => history.receipts.push(receipt),
             // A message without a receipt is what the checker looks for.
-            Err(hive_wire::client::ClientError::Refused(_)) => {}
+            Err(ClientError::Refused(_)) => {}
             Err(error) => return Err(error).context("cannot read the receipts"),
         }
     }
-    let dead = host.call(&Dead {}).await?.messages;
-    let shown: Vec<_> = dead.iter().map(|row| row.receipt.message_id).collect();
-    if let Some(last) = shown.last().filter(|_| shown.len() >= MOST_DEAD) {
-        let receipts = history.receipts.iter();
-        let hidden = receipts.filter(|r| r.state == MessageState::Dead && r.message_id > *last);
-        history
-            .dead
-            .extend(hidden.map(|receipt| receipt.message_id));
+    dead_letters(&host, history).await
+}
+
+/// Lists the dead letters, discarding what was shown: a list holds only what fits into a line.
+async fn dead_letters(host: &Client, history: &mut History) -> anyhow::Result<()> {
+    loop {
+        let shown = host.call(&Dead {}).await?.messages;
+        if shown.is_empty() {
+            return Ok(());
+        }
+        for row in shown {
+            let message_id = row.receipt.message_id;
+            let settled = host.call(&Discard { message_id }).await?;
+            ensure!(
+                settled.state == MessageState::Discarded,
+                "message {message_id} is {:?} after it was discarded",
+                settled.state
+            );
+            history.dead.push(message_id);
+        }
     }
-    history.dead.extend(shown);
-    Ok(())
 }
 
 fn known(history: &History) -> BTreeSet<MessageId> {

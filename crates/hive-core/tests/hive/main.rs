@@ -1,0 +1,20 @@
+//! A whole hive from outside: the real daemon, its sockets, its command line and its port.
+//!
+//! One binary for all of it, because linking is what takes time. Every test has a hive of its own.
+//! Tests are named after the requirements they check.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod abuse;
+mod abuse_memory;
+mod cli;
+mod daemon;
+mod environment;
+mod http;
+mod loose_ends;
+mod mail;
+mod peer;
+mod restart;
+mod turns;
+mod turns_ending;
+mod walk;
+mod wire;

@@ -1,0 +1,16 @@
+//! What breaks under the store ends in a clear error or in recovery, never in silent loss.
+
+#[path = "common/hive.rs"]
+mod common;
+#[path = "faults/disk.rs"]
+mod disk;
+#[path = "faults/files.rs"]
+mod files;
+#[path = "faults/flips.rs"]
+mod flips;
+#[path = "faults/formats.rs"]
+mod formats;
+#[path = "faults/log.rs"]
+mod log;
+#[path = "faults/operations.rs"]
+mod operations;

@@ -1,0 +1,180 @@
+//! The queries that run often stay flat as history grows: they search an index, whatever its size.
+//!
+//! The texts are read from the sources, so that a statement that is added is looked at too.
+
+#[path = "common/hive.rs"]
+mod common;
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use common::Hive;
+
+/// Tables that grow with history. What is open in them is found by partial indexes.
+const LARGE: [&str; 7] = [
+    "messages",
+    "mail",
+    "turns",
+    "send_keys",
+    "correspondence",
+    "questions",
+    "approvals",
+];
+/// Indexes that hold what is open only, so that walking all of one is no harm.
+const SMALL_INDEXES: [&str; 7] = [
+    "mail_stored",
+    "mail_leased",
+    "mail_dead",
+    "turns_open",
+    "questions_owed",
+    "questions_asked",
+    "approvals_pending",
+];
+/// Statements that walk a whole table on purpose, and why that is no harm.
+const ON_PURPOSE: [&str; 2] = [
+    // Once at the start, over a bounded number of the newest turns.
+    "SELECT seq, agent, name FROM (SELECT seq, agent, name FROM turns",
+    // A listing of everything, newest first: it stops at its limit.
+    "FROM questions ORDER BY id DESC LIMIT",
+];
+
+/// Every SQL text in the sources of the store, as the compiler sees it.
+fn statements() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sqlite");
+    for entry in fs::read_dir(sources).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|kind| kind == "rs") {
+            let source = fs::read_to_string(&path).unwrap();
+            let code = source.split("#[cfg(test)]").next().unwrap();
+            found.extend(texts(code));
+        }
+    }
+    found
+}
+
+/// The string literals of a source that are SQL, with constants of the same file put in.
+fn texts(source: &str) -> Vec<String> {
+    let mut literals = Vec::new();
+    let mut rest = source;
+    while let Some(start) = rest.find('"') {
+        rest = &rest[start + 1..];
+        let mut end = 0;
+        let bytes = rest.as_bytes();
+        while bytes[end] != b'"' {
+            end += if bytes[end] == b'\\' { 2 } else { 1 };
+        }
+        let literal: Vec<&str> = rest[..end].split("\\\n").map(str::trim_start).collect();
+        literals.push(literal.concat());
+        rest = &rest[end + 1..];
+    }
+    let columns = literals.iter().find(|text| text.starts_with("SELECT") && !text.contains('?'));
+    let columns = columns.cloned().unwrap_or_default();
+    let receipts = "SELECT m.id, m.sender, m.recipient, l.state, l.deliveries, t.name, m.sent_at, \
+        l.settled_at, m.body, m.in_reply_to, m.checksum FROM messages m \
+        JOIN mail l ON l.id = m.id LEFT JOIN turns t ON t.seq = l.turn ";
+    let whole = literals.into_iter().flat_map(|text| {
+        if text.starts_with("WHERE m.") || text.starts_with("WHERE l.") {
+            return vec![format!("{receipts}{text}")];
+        }
+        let text = text.replace("{COLUMNS}", &columns);
+        if text.contains("{which}") {
+            let all = text.replace("{which}", "ORDER BY id");
+            return vec![all, text.replace("{which}", "WHERE answer IS NULL ORDER BY +id")];
+        }
+        vec![text]
+    });
+    let starts = ["SELECT", "UPDATE", "DELETE", "INSERT"];
+    whole
+        .filter(|text| starts.iter().any(|start| text.starts_with(start)))
+        .filter(|text| text.contains(" WHERE ") || text.contains(" FROM ") || text.contains(" INTO "))
+        .collect()
+}
+
+#[test]
+fn no_statement_walks_a_table_that_grows() {
+    let hive = Hive::new();
+    let raw = hive.raw();
+    let mut checked = 0;
+    for sql in statements() {
+        let Ok(mut plan) = raw.prepare(&format!("EXPLAIN QUERY PLAN {sql}")) else {
+            // A fragment that another one is made of.
+            continue;
+        };
+        checked += 1;
+        let count = plan.parameter_count();
+        let nothing = vec![rusqlite::types::Null; count];
+        let steps: Vec<String> = plan
+            .query_map(rusqlite::params_from_iter(nothing), |row| row.get(3))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        for step in &steps {
+            if is_long_walk(step, &sql) {
+                assert!(
+                    ON_PURPOSE.iter().any(|known| sql.contains(known)),
+                    "{step}\n  in {sql}\n  {steps:#?}"
+                );
+            }
+        }
+    }
+    assert!(checked > 60, "only {checked} statements were found");
+}
+
+/// Whether this step of a plan looks at every row of a table that grows.
+fn is_long_walk(step: &str, sql: &str) -> bool {
+    let Some(walked) = step.strip_prefix("SCAN ") else {
+        return false;
+    };
+    let table = walked.split(' ').next().unwrap();
+    // Aliases of the joins.
+    let table = match table {
+        "m" => "messages",
+        "l" => "mail",
+        "t" => "turns",
+        other => other,
+    };
+    let by_small_index = SMALL_INDEXES.iter().any(|index| step.ends_with(index));
+    // The greatest or least of an index is its end, found at once.
+    let is_end = sql.contains("max(") || sql.contains("min(");
+    LARGE.contains(&table) && !by_small_index && !is_end
+}
+
+#[test]
+fn the_hot_paths_use_their_indexes() {
+    let hive = Hive::new();
+    let raw = hive.raw();
+    let plan = |sql: &str| -> String {
+        let mut plan = raw.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let nothing = vec![rusqlite::types::Null; plan.parameter_count()];
+        let steps = plan
+            .query_map(rusqlite::params_from_iter(nothing), |row| row.get::<_, String>(3))
+            .unwrap();
+        steps.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+    };
+    let all = statements();
+    let cases = [
+        ("WHERE l.recipient = ?1 AND l.state = 0 ORDER BY l.id", "INDEX mail_stored (recipient=?)"),
+        ("WHERE l.turn = ?1 AND l.state = 1 AND l.req = ?2", "INDEX mail_leased (turn=?)"),
+        ("confirmed = 1 WHERE turn = ?1", "INDEX mail_leased (turn=?)"),
+        ("SELECT id, confirmed, failures FROM mail", "INDEX mail_leased (turn=?)"),
+        ("count(*) FROM mail WHERE recipient = ?1", "INDEX mail_stored (recipient=?)"),
+        ("FROM turns WHERE agent = ?1 AND outcome IS NULL", "INDEX turns_open (agent=?)"),
+        ("SELECT message FROM send_keys", "PRIMARY KEY (sender=? AND key=?)"),
+        ("WHERE l.recipient = 'operator'", "INDEX mail_stored (recipient=? AND id>?)"),
+        ("WHERE thread = :root", "INDEX messages_thread (thread=? AND rowid<?)"),
+        ("FROM correspondence WHERE party = :party", "PRIMARY KEY (party=? AND message<?)"),
+        ("WHERE l.state = 3 ORDER BY l.id", "INDEX mail_dead"),
+        ("(asker = ?1 OR target = ?1)", "INDEX questions_owed (target=?)"),
+        ("expires_at <= ?1", "INDEX questions_expiry (expires_at<?)"),
+        ("FROM reminders WHERE due_at <= ?1", "INDEX reminders_due (due_at<?)"),
+        ("FROM send_keys WHERE used_at < ?1", "INDEX send_keys_age (used_at<?)"),
+    ];
+    for (part, index) in cases {
+        let sql = all.iter().find(|sql| sql.contains(part));
+        let sql = sql.unwrap_or_else(|| panic!("no statement has {part:?}"));
+        let plan = plan(sql);
+        assert!(plan.contains(index), "{sql}\n  {plan}");
+        let sorts = plan.contains("TEMP B-TREE") && !part.contains("asker");
+        assert!(!sorts, "{sql}\n  {plan}");
+    }
+}
