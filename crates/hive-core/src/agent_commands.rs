@@ -25,7 +25,7 @@ use hive_wire::{
 };
 
 use crate::{
-    broker::Broker,
+    broker::{Broker, Presence},
     server::{Outbox, Service},
 };
 
@@ -45,7 +45,11 @@ impl Service for Caller {
         };
         match request {
             AgentRequest::Send(command) => send::run(self, command, outbox.expect(id)),
-            AgentRequest::Recv(command) => recv::run(self, command, outbox.expect(id)),
+            AgentRequest::Recv(command) => {
+                if let Some(reply) = outbox.expect_batch(id) {
+                    recv::run(self, command, reply);
+                }
+            }
             AgentRequest::Confirm(command) => confirm::run(self, command, outbox.expect(id)),
             AgentRequest::AckTurn(command) => ack_turn::run(self, command, outbox.expect(id)),
             AgentRequest::RequeueInflight(command) => {
@@ -64,6 +68,18 @@ impl Service for Caller {
             AgentRequest::Remind(command) => remind::run(self, command, outbox.expect(id)),
             AgentRequest::GetReceipt(command) => receipt::run(self, command, outbox.expect(id)),
         }
+    }
+
+    fn hung_up(&self, outbox: &Arc<Outbox>) {
+        let agent = self.name.clone();
+        let peer = Arc::clone(outbox) as Arc<dyn Presence>;
+        self.broker.submit(
+            move |desk| {
+                desk.forget(&agent, &peer);
+                Ok(())
+            },
+            |_: Result<(), WireError>| {},
+        );
     }
 }
 

@@ -59,7 +59,8 @@ async fn require_host(State(site): State<Site>, request: Request, next: Next) ->
             .any(|ours| host.eq_ignore_ascii_case(ours)),
         _ => false,
     };
-    if is_ours {
+    // A name in the request line would count for more than the header.
+    if is_ours && request.uri().authority().is_none() {
         return next.run(request).await;
     }
     let text = "this host name is not one of this hive's: see `dashboard.hosts` in hive.toml\n";

@@ -133,9 +133,9 @@ impl StoreError {
 /// Whether SQLite failed for want of space.
 pub(crate) fn is_disk_full(error: &rusqlite::Error) -> bool {
     // The index of the log is a file too; when that cannot grow, SQLite has another word for it.
-    let no_room_for_index = error.sqlite_error().is_some_and(|error| {
-        error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE
-    });
+    let no_room_for_index = error
+        .sqlite_error()
+        .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
     no_room_for_index || error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
 }
 
@@ -187,6 +187,7 @@ impl Store {
     pub fn close(self) -> Result<(), StoreError> {
         self.checkpointer.stop();
         self.guard.finish(&self.conn)?;
+        open::keep_log_on_close(&self.conn, false)?;
         self.conn.close().map_err(|(_, error)| error.into())
     }
 }

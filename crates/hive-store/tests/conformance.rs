@@ -1,4 +1,5 @@
 //! Every implementation of [`hive_store::Mail`] keeps the same promises.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "common/hive.rs"]
 mod common;

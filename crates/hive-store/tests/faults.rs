@@ -1,4 +1,5 @@
 //! What breaks under the store ends in a clear error or in recovery, never in silent loss.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "common/hive.rs"]
 mod common;

@@ -1,4 +1,5 @@
 //! The SQLite store does what the model does, whatever happens in whatever order.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "common/hive.rs"]
 mod common;
@@ -12,7 +13,7 @@ use hive_store::{
     mail::Verdict,
 };
 use hive_wire::{
-    AgentName, MessageId, Recipient, Timestamp, TurnId,
+    AgentName, MessageId, Recipient, ReqId, Timestamp, TurnId,
     agent::{Message, RequeueReason},
 };
 use proptest::{collection::vec, option, prelude::*};
@@ -57,7 +58,7 @@ enum Deed {
     Confirm(usize, Which, u8),
     Ack(usize, Which, Vec<u16>),
     Requeue(usize, Which, RequeueReason),
-    Settle(u16, bool),
+    Settle(u16, Verdict),
     Receipt(u16),
     Inbox(usize),
     All(Vec<Self>),
@@ -91,6 +92,10 @@ fn reason() -> impl Strategy<Value = RequeueReason> {
         RequeueReason::Interrupted,
         RequeueReason::Shutdown,
     ])
+}
+
+fn verdict() -> impl Strategy<Value = Verdict> {
+    prop_oneof![Just(Verdict::Redeliver), Just(Verdict::Discard)]
 }
 
 fn plain_deed() -> impl Strategy<Value = Deed> {
@@ -131,7 +136,7 @@ fn plain_deed() -> impl Strategy<Value = Deed> {
         2 => (agent.clone(), which(), 0_u8..3).prop_map(|(a, w, r)| Deed::Confirm(a, w, r)),
         3 => (agent.clone(), which(), ids).prop_map(|(a, w, ids)| Deed::Ack(a, w, ids)),
         2 => (agent.clone(), which(), reason()).prop_map(|(a, w, r)| Deed::Requeue(a, w, r)),
-        2 => (any::<u16>(), any::<bool>()).prop_map(|(id, keep)| Deed::Settle(id, keep)),
+        2 => (any::<u16>(), verdict()).prop_map(|(id, verdict)| Deed::Settle(id, verdict)),
         1 => any::<u16>().prop_map(Deed::Receipt),
         1 => (0..=AGENTS.len()).prop_map(Deed::Inbox),
     ]
@@ -259,7 +264,7 @@ impl Names {
                 let receive = Receive {
                     agent: name(*agent),
                     turn: turn.map(|which| self.turn(*agent, which)),
-                    req: req.map(|req| format!("r{req}").parse().unwrap()),
+                    req: req.map(req_named),
                     max: *max,
                     parks: *parks,
                 };
@@ -267,8 +272,7 @@ impl Names {
             }
             Deed::Confirm(agent, which, req) => {
                 let turn = self.turn(*agent, *which);
-                let req: hive_wire::ReqId = format!("r{req}").parse().unwrap();
-                each(&|_| Op::Confirm(name(*agent), turn.clone(), req.clone()))
+                each(&|_| Op::Confirm(name(*agent), turn.clone(), req_named(*req)))
             }
             Deed::Ack(agent, which, chosen) => {
                 let turn = self.turn(*agent, *which);
@@ -281,14 +285,7 @@ impl Names {
                 let turn = self.turn(*agent, *which);
                 each(&|_| Op::Requeue(name(*agent), turn.clone(), *reason))
             }
-            Deed::Settle(id, keep) => {
-                let verdict = if *keep {
-                    Verdict::Redeliver
-                } else {
-                    Verdict::Discard
-                };
-                each(&|ids| Op::Settle(ids.real(*id), verdict))
-            }
+            Deed::Settle(id, verdict) => each(&|ids| Op::Settle(ids.real(*id), *verdict)),
             Deed::Receipt(id) => each(&|ids| Op::Receipt(ids.real(*id))),
             Deed::Inbox(of) => each(&|_| Op::Inbox(recipient(*of))),
             Deed::All(deeds) => {
@@ -299,6 +296,10 @@ impl Names {
             }
         }
     }
+}
+
+fn req_named(req: u8) -> ReqId {
+    format!("r{req}").parse().unwrap()
 }
 
 fn name(agent: usize) -> AgentName {

@@ -1,4 +1,5 @@
 //! Forgetting what is old, and reading what is left.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "common/hive.rs"]
 mod common;
@@ -115,7 +116,10 @@ fn the_turn_in_a_receipt_is_never_another_one() {
         hive.run(|tx| tx.receive(&receive("ada", turn, 9)));
         hive.run(|tx| tx.requeue(&agent("ada"), &turn.parse().unwrap(), RequeueReason::Crash));
     }
-    assert_eq!(hive.run(|tx| tx.receipt(dead)).unwrap().state, MessageState::Dead);
+    assert_eq!(
+        hive.run(|tx| tx.receipt(dead)).unwrap().state,
+        MessageState::Dead
+    );
     hive.clock += 30 * DAY;
     prune_all(&mut hive, 100);
     hive.restart();
@@ -149,7 +153,10 @@ fn a_step_is_small_and_says_whether_there_is_more() {
     let mut total = Pruned::default();
     loop {
         let step = prune(&mut hive, 10);
-        assert!(step.messages <= 10 && step.turns <= 10 && step.keys <= 10, "{step:?}");
+        assert!(
+            step.messages <= 10 && step.turns <= 10 && step.keys <= 10,
+            "{step:?}"
+        );
         total.messages += step.messages;
         total.turns += step.turns;
         total.keys += step.keys;
@@ -157,7 +164,11 @@ fn a_step_is_small_and_says_whether_there_is_more() {
             break;
         }
     }
-    assert_eq!((total.messages, total.turns, total.keys), (24, 24, 25), "but the newest");
+    assert_eq!(
+        (total.messages, total.turns, total.keys),
+        (24, 24, 25),
+        "but the newest"
+    );
     assert_eq!(hive.take("cid", 9), [waits]);
 }
 
@@ -176,7 +187,11 @@ fn a_young_row_in_front_holds_up_nothing_behind_it() {
     hive.clock += 30 * DAY;
     hive.run(|tx| tx.settle(dead, Verdict::Discard));
     prune_all(&mut hive, 10);
-    assert_eq!(history(&hive, &with("bob")).len(), 2, "the young one and the newest");
+    assert_eq!(
+        history(&hive, &with("bob")).len(),
+        2,
+        "the young one and the newest"
+    );
 }
 
 #[test]
@@ -201,7 +216,11 @@ fn a_clock_that_was_ahead_for_a_while_does_not_end_retention() {
         hive.clock = now + week * 8 * DAY;
         prune_all(&mut hive, 5);
     }
-    assert_eq!(history(&hive, &with("ada")).len(), 1, "only the newest is left");
+    assert_eq!(
+        history(&hive, &with("ada")).len(),
+        1,
+        "only the newest is left"
+    );
 }
 
 #[test]
@@ -291,7 +310,11 @@ fn history_is_complete_however_far_the_index_lags() {
                 .map(|(_, _, id)| *id)
                 .collect();
             for size in [1, 7, 100] {
-                assert_eq!(pages(&hive, &with(name), size), expected, "{name} by {size}");
+                assert_eq!(
+                    pages(&hive, &with(name), size),
+                    expected,
+                    "{name} by {size}"
+                );
             }
         }
         let everything = HistoryQuery::default();
@@ -339,7 +362,11 @@ fn a_thread_is_followed_from_any_of_its_messages() {
     hive.send("bob", "ada", "another thread");
     let mut thread = vec![root];
     for n in 0..20 {
-        let (from, to) = if n % 2 == 0 { ("ada", "bob") } else { ("bob", "ada") };
+        let (from, to) = if n % 2 == 0 {
+            ("ada", "bob")
+        } else {
+            ("bob", "ada")
+        };
         let reply = NewMessage {
             in_reply_to: thread.last().copied(),
             ..message(from, to, "re")
@@ -388,7 +415,9 @@ fn a_page_has_at_least_one_row_and_at_most_a_thousand() {
 #[test]
 fn the_operators_inbox_is_read_and_acked() {
     let mut hive = Hive::new();
-    let ids: Vec<_> = (0..4).map(|n| hive.send("ada", "operator", &n.to_string())).collect();
+    let ids: Vec<_> = (0..4)
+        .map(|n| hive.send("ada", "operator", &n.to_string()))
+        .collect();
     let other = hive.send("ada", "bob", "not the operator's");
     let inbox = |hive: &Hive, after| -> Vec<MessageId> {
         let rows = hive.readers().operator_inbox(after).unwrap();
@@ -404,7 +433,10 @@ fn the_operators_inbox_is_read_and_acked() {
     assert_eq!(unread(&mut hive), 3);
     assert_eq!(inbox(&hive, None), ids[1..]);
     let receipt = hive.run(|tx| tx.receipt(ids[0])).unwrap();
-    assert_eq!((receipt.state, receipt.deliveries), (MessageState::Acked, 1));
+    assert_eq!(
+        (receipt.state, receipt.deliveries),
+        (MessageState::Acked, 1)
+    );
     let state = hive.run(|tx| tx.receipt(other)).unwrap().state;
     assert_eq!(state, MessageState::Stored, "somebody else's");
     hive.restart();
@@ -437,10 +469,18 @@ fn nothing_of_an_open_group_is_visible() {
     hive.send("bob", "ada", "1");
     let (store, readers) = hive.open.as_mut().unwrap();
     let mut group = store.begin(at(5)).unwrap();
-    let id = group.run(|tx| tx.send(message("bob", "ada", "2"))).unwrap().message_id;
+    let id = group
+        .run(|tx| tx.send(message("bob", "ada", "2")))
+        .unwrap()
+        .message_id;
     assert_eq!(readers.receipt(id).unwrap(), None);
     group.commit().unwrap();
     assert!(readers.receipt(id).unwrap().is_some());
     let ids: BTreeSet<_> = [MessageId(1), id].into();
-    assert_eq!(history(&hive, &with("ada")).into_iter().collect::<BTreeSet<_>>(), ids);
+    assert_eq!(
+        history(&hive, &with("ada"))
+            .into_iter()
+            .collect::<BTreeSet<_>>(),
+        ids
+    );
 }

@@ -111,6 +111,10 @@ impl Desk<'_> {
         presence: Arc<dyn Presence>,
         done: Deliver,
     ) {
+        // Without a turn, what goes out to nobody would be gone.
+        if receive.turn.is_none() && !presence.is_still_there() {
+            return;
+        }
         receive.parks = deadline.is_some();
         let received = match self.store(|tx| tx.receive(&receive)) {
             Ok(received) => received,
@@ -120,6 +124,7 @@ impl Desk<'_> {
             self.turn_ended(&receive.agent, displaced);
         }
         receive.turn = received.turn;
+        let agent = receive.agent.clone();
         if let Some(earlier) = self.lobby.pop_same(&receive) {
             let replaced = WireError::new(ErrorCode::Replaced, "the same receive came again");
             self.answer(Err(replaced), earlier.done);
@@ -143,6 +148,15 @@ impl Desk<'_> {
                 );
             }
         }
+        // The displaced turn may have given back more than the new one took.
+        if received.displaced.is_some() {
+            self.serve(&Recipient::Agent(agent));
+        }
+    }
+
+    /// Forgets the waits of a peer that is gone, and with them its connection.
+    pub fn forget(&mut self, agent: &AgentName, peer: &Arc<dyn Presence>) {
+        while self.lobby.pop_of_peer(agent, peer).is_some() {}
     }
 
     /// Ends a turn that went well.
@@ -226,7 +240,12 @@ impl Desk<'_> {
     }
 
     /// Tells live views that something happened to an agent.
-    pub fn report_agent(&mut self, agent: &AgentName, kind: &'static str, data: &serde_json::Value) {
+    pub fn report_agent(
+        &mut self,
+        agent: &AgentName,
+        kind: &'static str,
+        data: &serde_json::Value,
+    ) {
         let event = report::event(self.now, agent.as_str(), kind, data);
         self.report(event);
     }
@@ -282,7 +301,7 @@ impl Desk<'_> {
             return;
         };
         while let Some(waiter) = self.lobby.first(agent) {
-            if !waiter.presence.is_there() {
+            if !waiter.is_there() {
                 self.lobby.pop_first(agent);
                 continue;
             }

@@ -11,8 +11,11 @@ use hive_wire::{AgentName, TurnId, WireError, agent::Messages};
 
 /// Whether somebody is still there to take what a receive brings.
 pub trait Presence: Send + Sync {
-    /// Asked right before messages are handed over.
+    /// Asked right before messages are handed over: as far as is known.
     fn is_there(&self) -> bool;
+
+    /// The same, but the system is asked: a peer may have hung up without having been noticed.
+    fn is_still_there(&self) -> bool;
 }
 
 /// What to do with the outcome of a receive.
@@ -24,6 +27,18 @@ pub(super) struct Waiter {
     pub(super) deadline: Instant,
     pub(super) presence: Arc<dyn Presence>,
     pub(super) done: Deliver,
+}
+
+impl Waiter {
+    /// Whether messages may be handed over. A turn keeps what it is given, whoever is there; what
+    /// goes out without one is gone, so that there the answer must be certain.
+    pub(super) fn is_there(&self) -> bool {
+        if self.receive.turn.is_some() {
+            self.presence.is_there()
+        } else {
+            self.presence.is_still_there()
+        }
+    }
 }
 
 /// Everybody who waits.
@@ -72,6 +87,17 @@ impl Lobby {
     pub(super) fn pop_of_turn(&mut self, agent: &AgentName, turn: &TurnId) -> Option<Waiter> {
         self.remove_where(agent, |_, waiter| {
             waiter.receive.turn.as_ref() == Some(turn)
+        })
+    }
+
+    /// Takes out one who waited on behalf of this peer.
+    pub(super) fn pop_of_peer(
+        &mut self,
+        agent: &AgentName,
+        peer: &Arc<dyn Presence>,
+    ) -> Option<Waiter> {
+        self.remove_where(agent, |_, waiter| {
+            std::ptr::addr_eq(Arc::as_ptr(&waiter.presence), Arc::as_ptr(peer))
         })
     }
 
@@ -128,6 +154,10 @@ mod tests {
     struct Here;
     impl Presence for Here {
         fn is_there(&self) -> bool {
+            true
+        }
+
+        fn is_still_there(&self) -> bool {
             true
         }
     }

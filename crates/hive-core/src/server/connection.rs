@@ -11,17 +11,20 @@ use hive_wire::{
 use tokio::{
     net::UnixStream,
     sync::{Semaphore, SemaphorePermit},
-    time::{Instant, sleep_until},
+    time::{Instant, sleep, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Outbox, Reply};
+use super::{Outbox, Reply, outbox::Load};
 
 /// What one socket's commands do.
 pub(crate) trait Service: Send + Sync + 'static {
     /// Carries out the command of one line. Whatever it does takes no time here: work that waits
     /// is submitted, and its reply sent later.
     fn call(&self, head: Head<'_>, line: &[u8], outbox: &Arc<Outbox>);
+
+    /// Is told that a peer is gone while requests of it still waited: nobody will read the answers.
+    fn hung_up(&self, _outbox: &Arc<Outbox>) {}
 }
 
 /// How much one connection may ask for.
@@ -54,6 +57,8 @@ const LARGE_LINE: usize = 64 * 1024;
 pub(super) const LARGE_LINES: usize = 4;
 /// With so many bytes unread by the peer, its requests are no longer read.
 const MAX_UNSENT: usize = MAX_LINE;
+/// How often to look whether a peer that is not read from has hung up: reading would tell.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Why a connection ends.
 enum End {
@@ -81,6 +86,7 @@ pub(super) async fn serve<S: Service>(
         outbox: &outbox,
         shared,
         lines: LineBuffer::new(MAX_LINE),
+        may_hold_lines: false,
         large: None,
     }
     .run(stop)
@@ -93,12 +99,17 @@ pub(super) async fn serve<S: Service>(
         tracing::debug!("a peer went away with replies unread");
     }
     outbox.close();
+    if outbox.load().in_flight > 0 {
+        shared.service.hung_up(&outbox);
+    }
 }
 
 struct Connection<'c, S> {
     outbox: &'c Arc<Outbox>,
     shared: &'c Shared<S>,
     lines: LineBuffer,
+    /// Whether whole lines may be left that there was no room for.
+    may_hold_lines: bool,
     large: Option<SemaphorePermit<'c>>,
 }
 
@@ -108,16 +119,22 @@ impl<S: Service> Connection<'_, S> {
         let mut unsent_due = None;
         let mut is_half_closed = false;
         loop {
-            let unsent = self.outbox.unsent();
-            let in_flight = self.outbox.in_flight();
+            if self.may_hold_lines
+                && let Err(error) = self.call_whole_lines()
+            {
+                return End::With(too_long(error));
+            }
+            let Load { unsent, in_flight } = self.outbox.load();
             if is_half_closed && unsent == 0 && (in_flight == 0 || self.outbox.has_hung_up()) {
                 return End::Quietly;
             }
             let limits = &self.shared.limits;
-            let may_read = !is_half_closed && in_flight < limits.in_flight && unsent < MAX_UNSENT;
-            due_while(&mut line_due, self.lines.partial() > 0, limits.line_time);
-            due_while(&mut unsent_due, unsent > 0, limits.write_time);
             let needs_permit = self.needs_permit();
+            let may_read = !is_half_closed && !self.may_hold_lines && self.has_room();
+            // A line that we do not read is not late.
+            let is_late = may_read && !needs_permit && self.lines.partial() > 0;
+            due_while(&mut line_due, is_late, limits.line_time);
+            due_while(&mut unsent_due, unsent > 0, limits.write_time);
             // Every arm is cancel-safe: readiness, notifications and timers hold nothing.
             tokio::select! {
                 biased;
@@ -138,24 +155,37 @@ impl<S: Service> Connection<'_, S> {
                             self.end_of_input();
                             is_half_closed = true;
                         }
-                        Ok(_) => if let Err(error) = self.call_whole_lines() {
-                            return End::With(too_long(error));
-                        },
+                        Ok(_) => self.may_hold_lines = true,
                         Err(_) => return End::Quietly,
                     }
                 }
                 () = self.outbox.changed().notified() => {}
+                () = sleep(LOOK_AGAIN), if !may_read => {
+                    if self.outbox.has_hung_up() {
+                        return End::Quietly;
+                    }
+                }
             }
         }
+    }
+
+    /// Whether the peer may have one more request under way.
+    fn has_room(&self) -> bool {
+        let Load { unsent, in_flight } = self.outbox.load();
+        in_flight < self.shared.limits.in_flight && unsent < MAX_UNSENT
     }
 
     fn needs_permit(&self) -> bool {
         self.large.is_none() && self.lines.partial() > LARGE_LINE
     }
 
-    /// Calls the service for every whole line that was read.
+    /// Calls the service for the whole lines that were read, as many as there is room for.
     fn call_whole_lines(&mut self) -> Result<(), LineTooLong> {
-        while let Some(line) = self.lines.next_line()? {
+        while self.has_room() {
+            let Some(line) = self.lines.next_line()? else {
+                self.may_hold_lines = false;
+                break;
+            };
             self.call(&line);
         }
         if self.lines.partial() <= LARGE_LINE {

@@ -13,7 +13,7 @@ use std::{
 };
 
 use hive_wire::{
-    WireError,
+    ErrorCode, WireError,
     command::{RequestId, encode_reply},
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -38,7 +38,10 @@ struct State {
     first: u64,
     /// Bytes that the socket did not take.
     unsent: VecDeque<u8>,
+    /// Requests whose replies were not written, be it that they wait for an earlier one.
     in_flight: usize,
+    /// Those among them whose replies may fill a line.
+    batches: usize,
     is_closed: bool,
     /// Whether the peer has said that it sends no more.
     is_half_closed: bool,
@@ -50,10 +53,23 @@ enum Place {
     Named(RequestId),
 }
 
+/// How much a peer has under way.
+pub(super) struct Load {
+    /// Bytes that the socket did not take.
+    pub(super) unsent: usize,
+    /// Requests whose replies were not written.
+    pub(super) in_flight: usize,
+}
+
+/// The most requests of one connection whose replies may fill a line: with all that a connection
+/// may have in flight, a few bytes each would cost the daemon megabytes.
+const MAX_BATCHES: usize = 4;
+
 /// The duty to answer one request with a `T`; dropping it leaves the request unanswered.
 pub(crate) struct Reply<T> {
     outbox: Arc<Outbox>,
     place: Place,
+    is_batch: bool,
     reply: PhantomData<fn(T)>,
 }
 
@@ -65,7 +81,7 @@ impl<T: Serialize> Reply<T> {
             Place::Named(id) => Some(id),
         };
         let line = encode_reply(outcome.as_ref(), id);
-        self.outbox.complete(&self.place, line);
+        self.outbox.complete(&self.place, self.is_batch, line);
     }
 
     /// Somebody to ask whether the peer is still there.
@@ -106,16 +122,41 @@ impl Outbox {
         Reply {
             outbox: Arc::clone(self),
             place,
+            is_batch: false,
             reply: PhantomData,
         }
     }
 
-    pub(super) fn in_flight(&self) -> usize {
-        self.lock().in_flight
+    /// Takes on the duty to answer a request whose reply may fill a line; none when the peer has
+    /// too many of them under way, who is told.
+    pub(crate) fn expect_batch<T: Serialize>(
+        self: &Arc<Self>,
+        id: Option<RequestId>,
+    ) -> Option<Reply<T>> {
+        let mut reply = self.expect(id);
+        let mut state = self.lock();
+        if state.batches < MAX_BATCHES {
+            state.batches += 1;
+            reply.is_batch = true;
+            return Some(reply);
+        }
+        drop(state);
+        let error = WireError::new(
+            ErrorCode::LimitReached,
+            format!("this connection has {MAX_BATCHES} receives under way"),
+        );
+        reply.send(Err(
+            error.hint("wait for one of them, or open another connection")
+        ));
+        None
     }
 
-    pub(super) fn unsent(&self) -> usize {
-        self.lock().unsent.len()
+    pub(super) fn load(&self) -> Load {
+        let state = self.lock();
+        Load {
+            unsent: state.unsent.len(),
+            in_flight: state.in_flight,
+        }
     }
 
     /// The peer sends no more; it may still read.
@@ -144,11 +185,14 @@ impl Outbox {
         Ok(())
     }
 
-    fn complete(&self, place: &Place, line: Vec<u8>) {
+    fn complete(&self, place: &Place, is_batch: bool, line: Vec<u8>) {
         let mut state = self.lock();
-        state.in_flight -= 1;
+        state.batches -= usize::from(is_batch);
         match place {
-            Place::Named(_) => self.write(&mut state, &line),
+            Place::Named(_) => {
+                state.in_flight -= 1;
+                self.write(&mut state, &line);
+            }
             Place::Ordered(number) => {
                 let slot = usize::try_from(number - state.first).unwrap_or(usize::MAX);
                 if let Some(slot) = state.ordered.get_mut(slot) {
@@ -157,6 +201,7 @@ impl Outbox {
                 while let Some(Some(line)) = state.ordered.front_mut().map(Option::take) {
                     state.ordered.pop_front();
                     state.first += 1;
+                    state.in_flight -= 1;
                     self.write(&mut state, &line);
                 }
             }
@@ -197,6 +242,10 @@ impl Presence for Outbox {
             (state.is_closed, state.is_half_closed)
         };
         !is_closed && (!is_half_closed || !self.has_hung_up())
+    }
+
+    fn is_still_there(&self) -> bool {
+        !self.lock().is_closed && !self.has_hung_up()
     }
 }
 

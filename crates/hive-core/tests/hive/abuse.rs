@@ -1,8 +1,10 @@
 //! Hostile peers: whatever one of them does, the others are served and nothing is lost.
 
 use std::{
+    fs,
     io::{ErrorKind, Read, Write},
     os::unix::net::UnixStream,
+    sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
@@ -17,8 +19,10 @@ use crate::{
 
 /// Two others exchange a message: the hive works.
 fn others_are_served(hive: &TestHive) {
+    static TURNS: AtomicU32 = AtomicU32::new(0);
+    let turn = format!("work-{}", TURNS.fetch_add(1, Ordering::Relaxed));
     let mut carl = hive.peer("carl");
-    carl.park(&json!({"cmd":"recv","turn":"current-work"}));
+    carl.park(&json!({"cmd":"recv","turn":turn}));
     hive.send("dora", "carl", "still here?");
     let got = carl.hear();
     assert_eq!(mail(&got), [("still here?", 1)]);
@@ -179,17 +183,17 @@ async fn t1_a_half_closed_peer_still_gets_its_reply() {
 #[tokio::test]
 async fn m3_a_peer_that_hung_up_swallows_nothing() {
     let hive = hive(&["ada", "bob"]).await;
-    for unread in 1..=30 {
+    for round in 0..40 {
         let mut bob = hive.peer("bob");
         bob.park(&json!({"cmd":"recv"}));
-        if unread % 3 == 0 {
+        if round % 3 == 0 {
             bob.half_close();
         }
         drop(bob);
         // At once: the daemon may not have looked at the connection again.
-        let sent = hive.send("ada", "bob", "keep me");
-        let status = ok(hive.peer("bob").ask(&json!({"cmd":"status"})));
-        assert_eq!(status["unread"], unread, "message {sent}");
+        hive.send("ada", "bob", "keep me");
+        let got = hive.peer("bob").ask(&json!({"cmd":"recv"}));
+        assert_eq!(mail(&got), [("keep me", 1)], "round {round}");
     }
 }
 
@@ -197,20 +201,56 @@ async fn m3_a_peer_that_hung_up_swallows_nothing() {
 async fn m3_a_peer_that_hung_up_with_its_hands_full_swallows_nothing() {
     let hive = hive(&["ada", "bob"]).await;
     let mut bob = hive.peer("bob");
-    // As many as one connection may have under way: the daemon does not read from it any more.
-    for id in 0..32 {
-        bob.say(&json!({"cmd":"recv","wait_seconds":180,"id":id}));
-    }
-    eventually("they all wait", || {
+    // Everything waits for the first reply, and the daemon does not read from it any more.
+    let lines = format!(
+        "{}\n{}",
+        json!({"cmd":"recv","wait_seconds":180}),
+        "{\"cmd\":\"status\"}\n".repeat(60)
+    );
+    bob.say_raw(lines.as_bytes());
+    eventually("it waits", || {
         let metrics = crate::http::metrics(&hive);
-        metrics
-            .lines()
-            .any(|line| line.contains("parked_receivers") && line.ends_with(" 32"))
+        let parked = |line: &str| line.contains("parked_receivers") && line.ends_with(" 1");
+        metrics.lines().any(parked)
     });
     drop(bob);
     hive.send("ada", "bob", "keep me");
     let status = ok(hive.peer("bob").ask(&json!({"cmd":"status"})));
     assert_eq!(status["unread"], 1);
+}
+
+#[tokio::test]
+async fn c2_a_connection_has_a_few_receives_under_way() {
+    let hive = hive(&["ada", "bob"]).await;
+    let mut bob = hive.peer("bob");
+    for id in 0..4 {
+        bob.say(&json!({"cmd":"recv","wait_seconds":180,"id":id}));
+    }
+    let refused = bob.ask(&json!({"cmd":"recv","wait_seconds":180,"id":4}));
+    assert_eq!(
+        (code(&refused), &refused["id"]),
+        ("limit_reached", &json!(4))
+    );
+    hive.send("ada", "bob", "one");
+    assert_eq!(bob.hear()["id"], 0);
+    bob.park(&json!({"cmd":"recv"}));
+}
+
+#[tokio::test]
+async fn c2_peers_that_hung_up_leave_nothing_open() {
+    let hive = hive(&["bob"]).await;
+    let open_files = || {
+        let dir = format!("/proc/{}/fd", hive.pid().unwrap());
+        fs::read_dir(dir).unwrap().count()
+    };
+    let before = open_files();
+    for _ in 0..200 {
+        hive.peer("bob").park(&json!({"cmd":"recv"}));
+    }
+    // Far sooner than what they waited for would have ended.
+    eventually("their connections are closed", || {
+        open_files() <= before + 1
+    });
 }
 
 #[tokio::test]

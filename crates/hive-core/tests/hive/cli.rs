@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::peer::{BINARY, Doors, cli, hive, mail, ok, run};
+use crate::peer::{BINARY, Doors, cli, eventually, hive, mail, ok, run};
 
 #[tokio::test]
 async fn c1_exit_codes() {
@@ -190,13 +190,14 @@ async fn c12_destroy_asks_and_without_a_terminal_refuses() {
 async fn c1_logs_and_tail_show_what_happened() {
     let hive = hive(&["ada", "bob"]).await;
     hive.send("ada", "bob", "news");
-    let logs = hive.cli_json(&["logs", "bob"]);
-    let events = logs["events"].as_array().unwrap();
-    let kinds: Vec<_> = events
-        .iter()
-        .map(|event| event["kind"].as_str().unwrap())
-        .collect();
-    assert_eq!(kinds, ["agent_spawned", "message_stored"], "{logs}");
+    // Events are written after the answers, which do not wait for them.
+    let logs = || hive.cli_json(&["logs", "bob"])["events"].clone();
+    eventually("both events are there", || {
+        logs().as_array().unwrap().len() >= 2
+    });
+    let events = logs();
+    let kinds: Vec<_> = (0..2).map(|number| &events[number]["kind"]).collect();
+    assert_eq!(kinds, ["agent_spawned", "message_stored"], "{events}");
     assert_eq!(events[1]["data"]["body"], "news");
     let said = hive.cli(&["logs"]);
     assert_eq!(said.code, 0);

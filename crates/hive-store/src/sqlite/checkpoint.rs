@@ -16,10 +16,10 @@ use rusqlite::Connection;
 use super::{
     StoreError,
     guard::{Guard, SharedMark, checkpoint, lock},
-    open::io_error,
+    open::{io_error, keep_log_on_close},
 };
 
-/// From here on the thread copies in the background: 4 MiB.
+/// With so much left to copy the thread is woken: 4 MiB.
 const COPY_FROM: u32 = 512;
 /// From here on the log is to start over: just short of what is laid out beforehand.
 const START_OVER_FROM: u32 = 1_920;
@@ -37,6 +37,7 @@ pub(super) struct Checkpointer {
 impl Checkpointer {
     pub(super) fn start(path: &Path, mark: SharedMark) -> Result<Self, StoreError> {
         let conn = Connection::open(path)?;
+        keep_log_on_close(&conn, true)?;
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;
         conn.pragma_update(None, "synchronous", "full")?;
         let (wake, woken) = sync_channel(1);
@@ -50,12 +51,14 @@ impl Checkpointer {
     /// Called by the writer between groups.
     pub(super) fn after_commit(&self, conn: &Connection, guard: &Guard) {
         let frames = guard.frames();
-        if frames < COPY_FROM {
-            return;
-        }
         let rest = frames.saturating_sub(guard.frames_in_database());
         if (frames >= START_OVER_FROM && rest <= SMALL_REST) || frames >= TOO_LONG {
             copy(conn, &guard.shared_mark());
+            return;
+        }
+        // Not after every commit: a copy ends in syncs of its own, on the disk that the writer
+        // is waiting for.
+        if rest < COPY_FROM && frames < START_OVER_FROM {
             return;
         }
         match self.wake.try_send(()) {

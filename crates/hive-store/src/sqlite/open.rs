@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, config::DbConfig};
 
 use super::{
     MIN_SQLITE, Readers, Store, StoreError, books::Books, checkpoint::Checkpointer, guard::Guard,
@@ -114,6 +114,7 @@ fn connect(path: &Path, is_new: bool) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(|error| damaged(path, &error))?;
     conn.set_prepared_statement_cache_capacity(128);
+    keep_log_on_close(&conn, true)?;
     let set_up = || -> rusqlite::Result<()> {
         conn.pragma_update(None, "page_size", PAGE_SIZE)?;
         conn.pragma_update(None, "journal_mode", "wal")?;
@@ -125,6 +126,12 @@ fn connect(path: &Path, is_new: bool) -> Result<Connection, StoreError> {
     };
     set_up().map_err(|error| damaged(path, &error))?;
     Ok(conn)
+}
+
+/// Whether a connection that closes leaves the log to the next start. Otherwise SQLite copies and
+/// removes it, behind the back of the guard: only a store that is closed in good order wants that.
+pub(super) fn keep_log_on_close(conn: &Connection, keep: bool) -> rusqlite::Result<bool> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)
 }
 
 /// An error while opening: what SQLite says of a file that is not a database, or not readable.

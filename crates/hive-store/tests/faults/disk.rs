@@ -22,6 +22,7 @@ const DIR: &str = "HIVE_FAULT_DIR";
 /// prepared by the shell lines of `prepare`, where `$1` is a fresh directory; then none.
 ///
 /// Without the right to prepare it, the test is skipped and says so.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn in_child(test: &str, wrapper: &[&str], prepare: &str) -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os(DIR) {
         return Some(dir.into());
@@ -89,14 +90,21 @@ fn a_full_disk_fails_whole_groups_and_passes() {
     let (kept, error) = fill(&mut store, &"x".repeat(30_000));
     assert!(matches!(error, StoreError::DiskFull), "{error:?}");
     assert!(error.is_passing() && kept > 10, "{kept}");
-    assert_eq!(waiting(&mut store), 2 * kept, "a group is kept whole or not at all");
+    assert_eq!(
+        waiting(&mut store),
+        2 * kept,
+        "a group is kept whole or not at all"
+    );
 
     // Still full: every write fails alike, reading goes on.
     let mut group = store.begin(at(5)).unwrap();
     let big = "y".repeat(200_000);
     let outcome = group.run(|tx| tx.send(message("bob", "ada", &big)));
     if let Err(refusal) = &outcome {
-        assert!(WireError::from(refusal).to_string().contains("full"), "{refusal}");
+        assert!(
+            WireError::from(refusal).to_string().contains("full"),
+            "{refusal}"
+        );
     }
     assert!(matches!(group.commit(), Err(StoreError::DiskFull)));
     assert_eq!(waiting(&mut store), 2 * kept);
@@ -111,7 +119,13 @@ fn a_full_disk_fails_whole_groups_and_passes() {
     assert_eq!(waiting(&mut store), 2 * kept + 1);
     let all = store.one(at(7), |tx| tx.receive(&receive("ada", "t1", 10)));
     assert_eq!(all.unwrap().unwrap().messages[0].id, MessageId(1));
-    assert!(store.one(at(7), |tx| tx.receipt(last)).unwrap().unwrap().is_some());
+    assert!(
+        store
+            .one(at(7), |tx| tx.receipt(last))
+            .unwrap()
+            .unwrap()
+            .is_some()
+    );
 }
 
 #[test]
@@ -131,7 +145,10 @@ fn a_checkpoint_that_finds_no_room_fails_no_commit() {
     let mut sent = 0;
     let mut send = |store: &mut Store| {
         sent += 1;
-        store.one(at(sent), |tx| tx.send(message("bob", "ada", &body))).unwrap().unwrap();
+        store
+            .one(at(sent), |tx| tx.send(message("bob", "ada", &body)))
+            .unwrap()
+            .unwrap();
     };
     // A reader of something old keeps the log from being copied and started over.
     send(&mut store);
@@ -146,7 +163,11 @@ fn a_checkpoint_that_finds_no_room_fails_no_commit() {
     send(&mut store);
     let deadline = Instant::now() + Duration::from_secs(20);
     while noted(&dir).1 < 1_850 {
-        assert!(Instant::now() < deadline, "the log is not copied: {:?}", noted(&dir));
+        assert!(
+            Instant::now() < deadline,
+            "the log is not copied: {:?}",
+            noted(&dir)
+        );
         std::thread::sleep(Duration::from_millis(5));
     }
     reader.execute_batch("COMMIT").unwrap();
@@ -157,7 +178,11 @@ fn a_checkpoint_that_finds_no_room_fails_no_commit() {
     while noted(&dir).0 < 2_000 {
         send(&mut store);
     }
-    assert!(noted(&dir).1 < 1_900, "the database had room: {:?}", noted(&dir));
+    assert!(
+        noted(&dir).1 < 1_900,
+        "the database had room: {:?}",
+        noted(&dir)
+    );
     let (kept, error) = fill(&mut store, &body);
     assert!(matches!(error, StoreError::DiskFull), "{error:?}");
     let all = u32::try_from(sent).unwrap() + 2 * kept;
@@ -186,7 +211,10 @@ fn a_failing_disk_ends_the_store_and_loses_nothing() {
     let mut store = open(&dir, &small());
     let (kept, error) = fill(&mut store, &"x".repeat(30_000));
     assert!(!error.is_passing(), "{error:?}");
-    assert!(matches!(error, StoreError::Sqlite(_)) && kept > 5, "{kept} {error:?}");
+    assert!(
+        matches!(error, StoreError::Sqlite(_)) && kept > 5,
+        "{kept} {error:?}"
+    );
     drop(store);
     let (mut store, readers) = sqlite::open(&dir.join("hive.db"), &small()).unwrap();
     assert_eq!(waiting(&mut store), 2 * kept);

@@ -12,7 +12,10 @@ use crate::common::{Hive, fast_dir, message};
 fn send_fails(hive: &mut Hive) -> StoreError {
     let outcome = hive.try_run(|tx| tx.send(message("bob", "ada", "lost")));
     let error = outcome.unwrap_err();
-    assert!(!error.is_passing(), "the store must not be used again: {error}");
+    assert!(
+        !error.is_passing(),
+        "the store must not be used again: {error}"
+    );
     error
 }
 
@@ -27,7 +30,10 @@ fn a_database_deleted_while_open_ends_the_store() {
     let error = hive.start().unwrap_err();
     assert!(matches!(error, StoreError::NotOurs { .. }), "{error}");
     assert!(error.to_string().contains("missing"), "{error}");
-    assert!(!hive.path().exists(), "no new hive in the place of the old one");
+    assert!(
+        !hive.path().exists(),
+        "no new hive in the place of the old one"
+    );
     // The loss is accepted on purpose: a new hive begins.
     fs::remove_file(hive.file("-id")).unwrap();
     fs::remove_file(hive.file("-mark")).unwrap();
@@ -46,7 +52,11 @@ fn a_database_deleted_between_runs_is_missed() {
     assert!(matches!(error, StoreError::NotOurs { .. }), "{error}");
     fs::write(hive.path(), kept).unwrap();
     hive.start().unwrap();
-    assert_eq!(hive.take("ada", 9).len(), 1, "put back, it is as good as before");
+    assert_eq!(
+        hive.take("ada", 9).len(),
+        1,
+        "put back, it is as good as before"
+    );
 }
 
 #[test]
@@ -111,7 +121,11 @@ fn an_empty_database_in_place_of_ours_is_refused_untouched() {
     fs::write(hive.path(), b"").unwrap();
     let error = hive.start().unwrap_err();
     assert!(matches!(error, StoreError::NotOurs { .. }), "{error}");
-    assert_eq!(fs::read(hive.file("-wal")).unwrap(), log, "SQLite would have removed it");
+    assert_eq!(
+        fs::read(hive.file("-wal")).unwrap(),
+        log,
+        "SQLite would have removed it"
+    );
     fs::write(hive.path(), whole).unwrap();
     hive.start().unwrap();
     assert_eq!(hive.take("ada", 9).len(), 1);
@@ -123,7 +137,8 @@ fn a_database_of_another_program_is_refused_untouched() {
     hive.stop();
     fs::remove_file(hive.path()).unwrap();
     let raw = hive.raw();
-    raw.execute_batch("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)").unwrap();
+    raw.execute_batch("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)")
+        .unwrap();
     raw.close().unwrap();
     let error = hive.start().unwrap_err();
     assert!(matches!(error, StoreError::NotOurs { .. }), "{error}");
@@ -150,7 +165,11 @@ fn garbage_is_told_and_left_as_it_is() {
             _ => false,
         };
         assert!(told, "{error}");
-        assert_eq!(fs::read(hive.path()).unwrap(), garbage, "left as it was found");
+        assert_eq!(
+            fs::read(hive.path()).unwrap(),
+            garbage,
+            "left as it was found"
+        );
     }
 }
 
@@ -165,7 +184,10 @@ fn a_crash_before_the_id_was_written_is_healed() {
             None => fs::remove_file(hive.file("-id")).unwrap(),
         }
         hive.start().unwrap();
-        assert_eq!(fs::read_to_string(hive.file("-id")).unwrap().trim().len(), 32);
+        assert_eq!(
+            fs::read_to_string(hive.file("-id")).unwrap().trim().len(),
+            32
+        );
     }
     assert_eq!(hive.take("ada", 9).len(), 1);
 }
@@ -176,7 +198,10 @@ fn the_files_are_their_owners_alone() {
     let mut hive = Hive::new();
     hive.send("bob", "ada", "private");
     for suffix in ["", "-wal", "-shm", "-mark", "-id"] {
-        let mode = fs::metadata(hive.file(suffix)).unwrap().permissions().mode();
+        let mode = fs::metadata(hive.file(suffix))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o077, 0, "hive.db{suffix}: {mode:o}");
     }
 }

@@ -19,7 +19,11 @@ fn stopped(bodies: &[String]) -> Hive {
 }
 
 fn flip(hive: &Hive, at: usize, bits: u8) {
-    let file = fs::OpenOptions::new().read(true).write(true).open(hive.path()).unwrap();
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(hive.path())
+        .unwrap();
     let mut byte = [0];
     file.read_exact_at(&mut byte, at as u64).unwrap();
     file.write_all_at(&[byte[0] ^ bits], at as u64).unwrap();
@@ -27,7 +31,9 @@ fn flip(hive: &Hive, at: usize, bits: u8) {
 
 fn place_of(hive: &Hive, text: &str) -> usize {
     let bytes = fs::read(hive.path()).unwrap();
-    let found = bytes.windows(text.len()).position(|window| window == text.as_bytes());
+    let found = bytes
+        .windows(text.len())
+        .position(|window| window == text.as_bytes());
     found.expect("the text is in the file")
 }
 
@@ -36,7 +42,11 @@ fn a_changed_body_is_a_dead_letter_and_blocks_nobody() {
     // The second flip makes it no text at all.
     for bits in [0x01, 0x80] {
         for max in [1, 9] {
-            let mut hive = stopped(&["first-body".into(), "second-body".into(), "third-body".into()]);
+            let mut hive = stopped(&[
+                "first-body".into(),
+                "second-body".into(),
+                "third-body".into(),
+            ]);
             flip(&hive, place_of(&hive, "first-body"), bits);
             flip(&hive, place_of(&hive, "second-body") + 3, bits);
             hive.start().unwrap();
@@ -45,7 +55,10 @@ fn a_changed_body_is_a_dead_letter_and_blocks_nobody() {
             assert_eq!(bodies, ["third-body"], "found behind the damaged ones");
             let dead = hive.readers().dead_letters().unwrap();
             assert_eq!(dead.len(), 2);
-            assert!(dead.iter().all(|row| row.body.contains("damaged")), "{dead:?}");
+            assert!(
+                dead.iter().all(|row| row.body.contains("damaged")),
+                "{dead:?}"
+            );
             let states = dead.iter().map(|row| row.receipt.state);
             assert!(states.into_iter().all(|state| state == MessageState::Dead));
             let inbox = hive.run(|tx| tx.inbox(&"ada".parse().unwrap()));
@@ -90,13 +103,18 @@ fn a_leased_message_that_changed_is_not_brought_again() {
     flip(&hive, place_of(&hive, "leased-body"), 1);
     hive.start().unwrap();
     let again = hive.try_run(|tx| tx.receive(&named)).unwrap();
-    assert!(matches!(again, Err(hive_store::Refusal::Damaged(_))), "{again:?}");
+    assert!(
+        matches!(again, Err(hive_store::Refusal::Damaged(_))),
+        "{again:?}"
+    );
 }
 
 #[test]
 fn a_message_that_is_gone_is_a_dead_letter() {
     let mut hive = stopped(&["1".into(), "2".into()]);
-    hive.raw().execute("DELETE FROM messages WHERE id = 1", []).unwrap();
+    hive.raw()
+        .execute("DELETE FROM messages WHERE id = 1", [])
+        .unwrap();
     hive.start().unwrap();
     let received = hive.run(|tx| tx.receive(&receive("ada", "t1", 1)));
     assert_eq!(received.messages.len(), 1);
@@ -109,7 +127,9 @@ fn a_turn_whose_name_changed_gives_back_what_it_holds() {
     hive.send("bob", "ada", "1");
     hive.run(|tx| tx.receive(&receive("ada", "t1", 9)));
     hive.stop();
-    hive.raw().execute("UPDATE turns SET name = 't' || char(7)", []).unwrap();
+    hive.raw()
+        .execute("UPDATE turns SET name = 't' || char(7)", [])
+        .unwrap();
     hive.start().unwrap();
     let received = hive.run(|tx| tx.receive(&receive("ada", "t2", 9)));
     assert_eq!(received.messages.len(), 1);
@@ -148,7 +168,12 @@ fn nothing_wrong_comes_out(copy: &std::path::Path, sent: &[String]) {
         let Ok(Ok(received)) = received else { break };
         for message in received.messages {
             let place = usize::try_from(message.id.0 - 1).unwrap();
-            assert_eq!(Some(&message.body), sent.get(place), "message {}", message.id);
+            assert_eq!(
+                Some(&message.body),
+                sent.get(place),
+                "message {}",
+                message.id
+            );
             assert_eq!((message.from.as_str(), message.to.as_str()), ("bob", "ada"));
         }
     }

@@ -26,13 +26,18 @@ fn lay_down(hive: &Hive, format: usize) {
         raw.execute_batch(script).unwrap();
     }
     raw.execute_batch(SAMPLES[format]).unwrap();
-    raw.pragma_update(None, "user_version", u32::try_from(format).unwrap()).unwrap();
+    raw.pragma_update(None, "user_version", u32::try_from(format).unwrap())
+        .unwrap();
     raw.close().unwrap();
 }
 
 #[test]
 fn every_earlier_format_is_brought_to_the_newest() {
-    assert_eq!(SAMPLES.len(), MIGRATIONS.len() + 1, "each format has its sample");
+    assert_eq!(
+        SAMPLES.len(),
+        MIGRATIONS.len() + 1,
+        "each format has its sample"
+    );
     for format in 0..SAMPLES.len() {
         let mut hive = Hive::new();
         hive.stop();
@@ -44,7 +49,10 @@ fn every_earlier_format_is_brought_to_the_newest() {
             .unwrap();
         assert_eq!(newest as usize, MIGRATIONS.len());
         if format > 0 {
-            assert!(hive.run(|tx| tx.agent(&agent("ada"))).is_some(), "format {format}");
+            assert!(
+                hive.run(|tx| tx.agent(&agent("ada"))).is_some(),
+                "format {format}"
+            );
             assert_eq!(hive.run(|tx| tx.take_due_reminders()).len(), 1);
         }
         let id = hive.send("bob", "ada", "works");

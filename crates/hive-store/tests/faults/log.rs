@@ -29,6 +29,29 @@ fn a_kill_loses_nothing() {
 }
 
 #[test]
+fn a_store_that_is_dropped_loses_nothing() {
+    let mut hive = Hive::new();
+    for n in 0..5 {
+        hive.send("bob", "ada", &n.to_string());
+        let log = fs::metadata(hive.file("-wal")).unwrap().len();
+        hive.open = None;
+        assert_eq!(
+            fs::metadata(hive.file("-wal")).unwrap().len(),
+            log,
+            "left as it was"
+        );
+        hive.start().unwrap();
+    }
+    assert_eq!(hive.take("ada", 9).len(), 5);
+    hive.stop();
+    assert!(
+        !hive.file("-wal").exists(),
+        "closed in good order, no log is needed"
+    );
+    hive.start().unwrap();
+}
+
+#[test]
 fn a_truncated_log_is_told_and_left_as_it_is() {
     let mut hive = Hive::new();
     for n in 0..5 {
@@ -42,7 +65,11 @@ fn a_truncated_log_is_told_and_left_as_it_is() {
         for _ in 0..2 {
             let error = hive.start().unwrap_err();
             assert!(is_lost(&error), "{keep} bytes kept: {error}");
-            assert_eq!(fs::read(hive.file("-wal")).unwrap(), &whole[..keep], "evidence");
+            assert_eq!(
+                fs::read(hive.file("-wal")).unwrap(),
+                &whole[..keep],
+                "evidence"
+            );
         }
     }
     fs::remove_file(hive.file("-wal")).unwrap();
@@ -77,7 +104,21 @@ fn a_flipped_byte_in_the_log_is_told() {
     hive.kill();
     let whole = fs::read(hive.file("-wal")).unwrap();
     let end = used(&whole);
-    for at in [0, 9, 17, 21, 25, 33, 41, 45, 60, end / 3, end / 2, end - 9_000, end - 1] {
+    for at in [
+        0,
+        9,
+        17,
+        21,
+        25,
+        33,
+        41,
+        45,
+        60,
+        end / 3,
+        end / 2,
+        end - 9_000,
+        end - 1,
+    ] {
         let mut flipped = whole.clone();
         flipped[at] ^= 0x10;
         fs::write(hive.file("-wal"), flipped).unwrap();
@@ -100,7 +141,9 @@ fn a_log_that_started_over_with_a_longer_commit_is_watched_too() {
         let now = crate::common::at(group);
         let mut group = hive.store().begin(now).unwrap();
         for _ in 0..4 {
-            group.run(|tx| tx.send(message("bob", "ada", &big))).unwrap();
+            group
+                .run(|tx| tx.send(message("bob", "ada", &big)))
+                .unwrap();
         }
         group.commit().unwrap();
     }
@@ -127,10 +170,19 @@ fn an_old_note_after_a_power_cut_is_no_loss() {
         marks.push(fs::read(hive.file("-mark")).unwrap());
     }
     let salts: std::collections::BTreeSet<_> = marks.iter().map(|m| m[..8].to_vec()).collect();
-    assert!(salts.len() >= 3, "the log started over {} times", salts.len() - 1);
+    assert!(
+        salts.len() >= 3,
+        "the log started over {} times",
+        salts.len() - 1
+    );
     settle(&hive);
     hive.kill();
-    for mark in [&old, &marks[0], &marks[marks.len() / 2], marks.last().unwrap()] {
+    for mark in [
+        &old,
+        &marks[0],
+        &marks[marks.len() / 2],
+        marks.last().unwrap(),
+    ] {
         let copy = fast_dir();
         copy_files(hive.dir.path(), copy.path());
         fs::write(copy.path().join("hive.db-mark"), mark).unwrap();
@@ -143,7 +195,12 @@ fn an_old_note_after_a_power_cut_is_no_loss() {
 
 /// Waits until the background copy stands still: a copy of the files is one moment only then.
 fn settle(hive: &Hive) {
-    let state = || (fs::read(hive.file("-mark")).unwrap(), fs::read(hive.path()).unwrap());
+    let state = || {
+        (
+            fs::read(hive.file("-mark")).unwrap(),
+            fs::read(hive.path()).unwrap(),
+        )
+    };
     let mut last = state();
     loop {
         std::thread::sleep(std::time::Duration::from_millis(100));
@@ -169,7 +226,10 @@ fn restarts_and_crashes_in_any_order_keep_the_note_true() {
         } else {
             hive.crash();
         }
-        assert_eq!(hive.run(|tx| tx.inbox(&"ada".parse().unwrap())).unread, sent);
+        assert_eq!(
+            hive.run(|tx| tx.inbox(&"ada".parse().unwrap())).unread,
+            sent
+        );
     }
 }
 
@@ -197,13 +257,21 @@ fn the_log_does_not_grow_for_ever() {
         let now = crate::common::at(hive.clock);
         let mut group = hive.store().begin(now).unwrap();
         for _ in 0..4 {
-            group.run(|tx| tx.send(message("bob", "ada", &body))).unwrap();
+            group
+                .run(|tx| tx.send(message("bob", "ada", &body)))
+                .unwrap();
         }
         group.commit().unwrap();
     }
     let length = fs::metadata(hive.file("-wal")).unwrap().len();
-    assert!(length < 64 * 1024 * 1024, "{length} bytes after 10,000 messages of 4 KB");
-    assert!(fs::metadata(hive.path()).unwrap().len() > 20 * 1024 * 1024, "copied meanwhile");
+    assert!(
+        length < 64 * 1024 * 1024,
+        "{length} bytes after 10,000 messages of 4 KB"
+    );
+    assert!(
+        fs::metadata(hive.path()).unwrap().len() > 20 * 1024 * 1024,
+        "copied meanwhile"
+    );
 }
 
 #[test]

@@ -14,7 +14,11 @@ fn inbox(hive: &mut Hive, of: &str) -> InboxStatus {
 fn same_after_restart(hive: &mut Hive) -> InboxStatus {
     let before = inbox(hive, "ada");
     hive.restart();
-    assert_eq!(inbox(hive, "ada"), before, "the books differ from the database");
+    assert_eq!(
+        inbox(hive, "ada"),
+        before,
+        "the books differ from the database"
+    );
     before
 }
 
@@ -51,8 +55,12 @@ fn a_group_that_is_dropped_leaves_the_books_true() {
     hive.send("bob", "ada", "1");
     hive.run(|tx| tx.receive(&receive("ada", "t1", 9)));
     let mut group = hive.store().begin(at(5)).unwrap();
-    group.run(|tx| tx.send(message("bob", "ada", "undone"))).unwrap();
-    group.run(|tx| tx.receive(&receive("ada", "t2", 9))).unwrap();
+    group
+        .run(|tx| tx.send(message("bob", "ada", "undone")))
+        .unwrap();
+    group
+        .run(|tx| tx.receive(&receive("ada", "t2", 9)))
+        .unwrap();
     drop(group);
     let status = same_after_restart(&mut hive);
     assert_eq!((status.unread, status.inflight), (0, 1));
@@ -88,7 +96,11 @@ fn a_statement_that_fails_undoes_its_operation_alone() {
     group.run(|tx| tx.send(message("bob", "ada", "2"))).unwrap();
     group.commit().unwrap();
     let bob = inbox(&mut hive, "bob");
-    assert_eq!(bob.turn, Some("parked".parse().unwrap()), "nobody else is affected");
+    assert_eq!(
+        bob.turn,
+        Some("parked".parse().unwrap()),
+        "nobody else is affected"
+    );
     let received = hive.run(|tx| tx.receive(&receive("ada", "t2", 9)));
     let bodies: Vec<_> = received.messages.iter().map(|m| m.body.as_str()).collect();
     assert_eq!(bodies, ["wake", "1", "2"]);
@@ -124,7 +136,10 @@ fn an_id_that_was_undone_takes_no_other_with_it() {
         ..Default::default()
     };
     let newest = &hive.readers().history(&query).unwrap()[0];
-    assert_eq!(newest.receipt.message_id, next, "it must not pass for indexed");
+    assert_eq!(
+        newest.receipt.message_id, next,
+        "it must not pass for indexed"
+    );
 }
 
 #[test]
@@ -138,7 +153,11 @@ fn many_foreign_ids_in_an_ack_cost_little() {
         group.run(|tx| tx.send(message("bob", "ada", "x"))).unwrap();
     }
     group.commit().unwrap();
-    while !hive.run(|tx| tx.receive(&receive("ada", "t1", 1_000))).messages.is_empty() {}
+    while !hive
+        .run(|tx| tx.receive(&receive("ada", "t1", 1_000)))
+        .messages
+        .is_empty()
+    {}
     // As many as fit into a line.
     let ids: Vec<_> = (1_000_000..1_120_000).map(MessageId).collect();
     let began = std::time::Instant::now();
