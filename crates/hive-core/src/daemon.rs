@@ -119,18 +119,7 @@ impl Running {
             &tasks,
             stop.clone(),
         );
-        Listener::start(
-            &host.paths.host_socket(),
-            Arc::clone(&host),
-            Limits {
-                connections: 256,
-                line_time: config.limits.line_time(),
-                ..Limits::default()
-            },
-            &tasks,
-            stop.clone(),
-        )
-        .with_context(|| format!("cannot listen on {}", host.paths.host_socket().display()))?;
+        listen_for_operator(&host)?;
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {
             host,
@@ -202,6 +191,24 @@ async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)
     Ok((listener, address))
 }
 
+/// Opens the admin socket, last of all: whoever is answered there finds everything else open.
+fn listen_for_operator(host: &Arc<Host>) -> anyhow::Result<Listener> {
+    let path = host.paths.host_socket();
+    let limits = Limits {
+        connections: 256,
+        line_time: host.config.limits.line_time(),
+        ..Limits::default()
+    };
+    Listener::start(
+        &path,
+        Arc::clone(host),
+        limits,
+        &host.tasks,
+        host.stop.clone(),
+    )
+    .with_context(|| format!("cannot listen on {}", path.display()))
+}
+
 fn serve_http(listener: TcpListener, site: Site, tasks: &TaskTracker, stop: CancellationToken) {
     tasks.spawn(async move {
         let served = axum::serve(listener, http::router(site))
@@ -242,14 +249,24 @@ fn operator_token(path: &Path) -> anyhow::Result<String> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).context("the kernel gives no random bytes")?;
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    write_private(path, &format!("{token}\n"))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(token)
+}
+
+/// Writes a file that is there as a whole or not at all: a start that is cut short leaves no half
+/// of it behind.
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let draft = path.with_extension("new");
     let mut file = fs::OpenOptions::new()
         .write(true)
-        .create_new(true)
+        .create(true)
+        .truncate(true)
         .mode(0o600)
-        .open(path)
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    io::Write::write_all(&mut file, format!("{token}\n").as_bytes())?;
-    Ok(token)
+        .open(&draft)?;
+    io::Write::write_all(&mut file, text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&draft, path)
 }
 
 /// Every agent has several connections: take as many descriptors as the system allows.

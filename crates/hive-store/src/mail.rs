@@ -85,8 +85,8 @@ pub enum Verdict {
 /// all, and a refused one leaves no trace.
 pub trait Mail {
     /// Stores a message. A key that the same sender used within a day stores nothing and returns
-    /// the first message's id. Ids of durable messages ascend in the order of sends and are never
-    /// given twice.
+    /// the first message's id; the key of a transient message is not remembered. Ids of durable
+    /// messages ascend in the order of sends and are never given twice.
     fn send(&mut self, message: NewMessage) -> Result<Sent, Refusal>;
 
     /// Hands the oldest waiting messages to a turn, or acks and returns them when no turn is given.

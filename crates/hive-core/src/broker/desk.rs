@@ -124,7 +124,7 @@ impl Desk<'_> {
             self.turn_ended(&receive.agent, displaced);
         }
         receive.turn = received.turn;
-        let agent = receive.agent.clone();
+        let was_displaced = received.displaced.map(|_| receive.agent.clone());
         if let Some(earlier) = self.lobby.pop_same(&receive) {
             let replaced = WireError::new(ErrorCode::Replaced, "the same receive came again");
             self.answer(Err(replaced), earlier.done);
@@ -149,7 +149,7 @@ impl Desk<'_> {
             }
         }
         // The displaced turn may have given back more than the new one took.
-        if received.displaced.is_some() {
+        if let Some(agent) = was_displaced {
             self.serve(&Recipient::Agent(agent));
         }
     }

@@ -11,7 +11,7 @@ use hive_wire::{
 use tokio::{
     net::UnixStream,
     sync::{Semaphore, SemaphorePermit},
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -124,17 +124,19 @@ impl<S: Service> Connection<'_, S> {
             {
                 return End::With(too_long(error));
             }
-            let Load { unsent, in_flight } = self.outbox.load();
+            let load = self.outbox.load();
+            let Load { unsent, in_flight } = load;
             if is_half_closed && unsent == 0 && (in_flight == 0 || self.outbox.has_hung_up()) {
                 return End::Quietly;
             }
             let limits = &self.shared.limits;
             let needs_permit = self.needs_permit();
-            let may_read = !is_half_closed && !self.may_hold_lines && self.has_room();
+            let may_read = !is_half_closed && !self.may_hold_lines && self.has_room(load);
             // A line that we do not read is not late.
             let is_late = may_read && !needs_permit && self.lines.partial() > 0;
             due_while(&mut line_due, is_late, limits.line_time);
             due_while(&mut unsent_due, unsent > 0, limits.write_time);
+            let look_at = (!may_read).then(|| Instant::now() + LOOK_AGAIN);
             // Every arm is cancel-safe: readiness, notifications and timers hold nothing.
             tokio::select! {
                 biased;
@@ -160,7 +162,7 @@ impl<S: Service> Connection<'_, S> {
                     }
                 }
                 () = self.outbox.changed().notified() => {}
-                () = sleep(LOOK_AGAIN), if !may_read => {
+                () = at(look_at) => {
                     if self.outbox.has_hung_up() {
                         return End::Quietly;
                     }
@@ -170,9 +172,8 @@ impl<S: Service> Connection<'_, S> {
     }
 
     /// Whether the peer may have one more request under way.
-    fn has_room(&self) -> bool {
-        let Load { unsent, in_flight } = self.outbox.load();
-        in_flight < self.shared.limits.in_flight && unsent < MAX_UNSENT
+    fn has_room(&self, load: Load) -> bool {
+        load.in_flight < self.shared.limits.in_flight && load.unsent < MAX_UNSENT
     }
 
     fn needs_permit(&self) -> bool {
@@ -181,7 +182,7 @@ impl<S: Service> Connection<'_, S> {
 
     /// Calls the service for the whole lines that were read, as many as there is room for.
     fn call_whole_lines(&mut self) -> Result<(), LineTooLong> {
-        while self.has_room() {
+        while self.has_room(self.outbox.load()) {
             let Some(line) = self.lines.next_line()? else {
                 self.may_hold_lines = false;
                 break;

@@ -54,6 +54,7 @@ enum Place {
 }
 
 /// How much a peer has under way.
+#[derive(Clone, Copy)]
 pub(super) struct Load {
     /// Bytes that the socket did not take.
     pub(super) unsent: usize,

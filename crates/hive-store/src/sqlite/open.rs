@@ -116,6 +116,9 @@ fn connect(path: &Path, is_new: bool) -> Result<Connection, StoreError> {
     conn.set_prepared_statement_cache_capacity(128);
     keep_log_on_close(&conn, true)?;
     let set_up = || -> rusqlite::Result<()> {
+        // Without this, a statement whose plan may depend on a bound value is compiled anew every
+        // time another value is bound: nearly all of ours, because of the partial indexes.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         conn.pragma_update(None, "page_size", PAGE_SIZE)?;
         conn.pragma_update(None, "journal_mode", "wal")?;
         conn.pragma_update(None, "synchronous", "full")?;

@@ -150,6 +150,24 @@ fn a_database_of_another_program_is_refused_untouched() {
 }
 
 #[test]
+fn a_backup_taken_while_running_is_restored() {
+    let mut hive = Hive::new();
+    let kept = hive.send("bob", "ada", "before the backup");
+    let backup = hive.dir.path().join("backup.db");
+    hive.raw()
+        .execute("VACUUM INTO ?1", [backup.to_str().unwrap()])
+        .unwrap();
+    hive.send("bob", "ada", "after the backup");
+    hive.kill();
+    for suffix in ["", "-wal", "-mark"] {
+        fs::remove_file(hive.file(suffix)).unwrap();
+    }
+    fs::rename(hive.dir.path().join("backup.db"), hive.path()).unwrap();
+    hive.start().unwrap();
+    assert_eq!(hive.take("ada", 9), [kept]);
+}
+
+#[test]
 fn garbage_is_told_and_left_as_it_is() {
     let mut header = b"SQLite format 3\0 and then nothing of the kind".to_vec();
     header.resize(8192, b'x');

@@ -189,14 +189,13 @@ fn nothing_wrong_comes_out(copy: &std::path::Path, sent: &[String]) {
 }
 
 fn config() -> ProptestConfig {
-    let mut config = ProptestConfig {
+    // Each case is a batch of flips, each of which opens a store.
+    let config = ProptestConfig::default();
+    ProptestConfig {
+        cases: config.cases.div_ceil(60),
         failure_persistence: None,
-        ..ProptestConfig::default()
-    };
-    if std::env::var_os("PROPTEST_CASES").is_none() {
-        config.cases = 4;
+        ..config
     }
-    config
 }
 
 proptest! {
