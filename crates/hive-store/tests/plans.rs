@@ -10,10 +10,10 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use common::Hive;
 
-/// Tables that grow with history. What is open in them is found by partial indexes.
+/// Tables that grow with history. What is open lies in tables and partial indexes of its own.
 const LARGE: [&str; 7] = [
     "messages",
-    "mail",
+    "receipts",
     "turns",
     "send_keys",
     "correspondence",
@@ -21,15 +21,7 @@ const LARGE: [&str; 7] = [
     "approvals",
 ];
 /// Indexes that hold what is open only, so that walking all of one is no harm.
-const SMALL_INDEXES: [&str; 7] = [
-    "mail_stored",
-    "mail_leased",
-    "mail_dead",
-    "turns_open",
-    "questions_owed",
-    "questions_asked",
-    "approvals_pending",
-];
+const SMALL_INDEXES: [&str; 3] = ["questions_owed", "questions_asked", "approvals_pending"];
 /// Statements that walk a whole table on purpose, and why that is no harm.
 const ON_PURPOSE: [&str; 2] = [
     // Once at the start, over a bounded number of the newest turns.
@@ -41,36 +33,45 @@ const ON_PURPOSE: [&str; 2] = [
 /// A part of a statement that runs often, and the index that it must use.
 const HOT: &[(&str, &str)] = &[
     (
-        "WHERE l.recipient = ?1 AND l.state = 0 ORDER BY l.id",
-        "INDEX mail_stored (recipient=?)",
+        "WHERE l.recipient = ?1 AND l.state = 0 ORDER BY l.message",
+        "PRIMARY KEY (recipient=? AND state=?)",
     ),
     (
-        "WHERE l.turn = ?1 AND l.state = 1 AND l.req = ?2",
-        "INDEX mail_leased (turn=?)",
+        "WHERE l.recipient = ?1 AND l.state = 1 AND l.req = ?2",
+        "PRIMARY KEY (recipient=? AND state=?)",
     ),
     (
-        "confirmed = 1 WHERE turn = ?1",
-        "INDEX mail_leased (turn=?)",
+        "confirmed = 1 WHERE recipient = ?1",
+        "PRIMARY KEY (recipient=? AND state=?)",
     ),
     (
-        "SELECT id, confirmed, failures FROM mail",
-        "INDEX mail_leased (turn=?)",
+        "SELECT message, confirmed, deliveries, failures FROM mail",
+        "PRIMARY KEY (recipient=? AND state=?)",
     ),
     (
         "count(*) FROM mail WHERE recipient = ?1",
-        "INDEX mail_stored (recipient=?)",
+        "PRIMARY KEY (recipient=? AND state=?)",
     ),
     (
-        "FROM turns WHERE agent = ?1 AND outcome IS NULL",
-        "INDEX turns_open (agent=?)",
+        "DELETE FROM mail WHERE recipient = ?1",
+        "PRIMARY KEY (recipient=? AND state=? AND message=?)",
+    ),
+    (
+        "UPDATE mail SET state = 1",
+        "PRIMARY KEY (recipient=? AND state=? AND message=?)",
+    ),
+    ("FROM open_turns WHERE agent = ?1", "PRIMARY KEY (agent=?)"),
+    (
+        "SELECT coalesce(r.state, l.state), m.recipient",
+        "PRIMARY KEY (recipient=? AND state=? AND message=?)",
     ),
     (
         "SELECT message FROM send_keys",
         "PRIMARY KEY (sender=? AND key=?)",
     ),
     (
-        "WHERE l.recipient = 'operator'",
-        "INDEX mail_stored (recipient=? AND id>?)",
+        "WHERE recipient = 'operator'",
+        "PRIMARY KEY (recipient=? AND state=? AND message>?)",
     ),
     (
         "WHERE thread = :root",
@@ -80,7 +81,7 @@ const HOT: &[(&str, &str)] = &[
         "FROM correspondence WHERE party = :party",
         "PRIMARY KEY (party=? AND message<?)",
     ),
-    ("WHERE l.state = 3 ORDER BY l.id", "INDEX mail_dead"),
+    ("WHERE state = 3 ORDER BY message", "INDEX mail_dead"),
     ("(asker = ?1 OR target = ?1)", "INDEX questions_asked"),
     ("expires_at <= ?1", "INDEX questions_expiry (expires_at<?)"),
     (
@@ -97,44 +98,37 @@ const HOT: &[(&str, &str)] = &[
 fn statements() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sqlite");
-    for entry in fs::read_dir(sources).unwrap() {
+    let readers = fs::read_to_string(sources.join("readers.rs")).unwrap();
+    let receipts = literals(&readers)
+        .into_iter()
+        .find(|text| text.starts_with("SELECT m.id"))
+        .expect("the columns of a receipt");
+    let files = [sources.clone(), sources.join("mail")]
+        .into_iter()
+        .flat_map(|dir| fs::read_dir(dir).unwrap());
+    for entry in files {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|kind| kind == "rs") {
             let source = fs::read_to_string(&path).unwrap();
             let code = source.split("#[cfg(test)]").next().unwrap();
-            found.extend(texts(code));
+            found.extend(texts(code, &receipts));
         }
     }
     found
 }
 
 /// The string literals of a source that are SQL, with constants of the same file put in.
-fn texts(source: &str) -> Vec<String> {
-    let mut literals = Vec::new();
-    let mut rest = source;
-    while let Some(start) = rest.find('"') {
-        rest = &rest[start + 1..];
-        let mut end = 0;
-        let bytes = rest.as_bytes();
-        while bytes[end] != b'"' {
-            end += if bytes[end] == b'\\' { 2 } else { 1 };
-        }
-        let literal: Vec<&str> = rest[..end].split("\\\n").map(str::trim_start).collect();
-        literals.push(literal.concat());
-        rest = &rest[end + 1..];
-    }
+fn texts(source: &str, receipts: &str) -> Vec<String> {
+    let literals = literals(source);
     let columns = literals
         .iter()
-        .find(|text| text.starts_with("SELECT") && !text.contains('?'));
+        .find(|text| text.starts_with("SELECT") && !text.contains('?') && *text != receipts);
     let columns = columns.cloned().unwrap_or_default();
-    let receipts = "SELECT m.id, m.sender, m.recipient, l.state, l.deliveries, t.name, m.sent_at, \
-        l.settled_at, m.body, m.in_reply_to, m.checksum FROM messages m \
-        JOIN mail l ON l.id = m.id LEFT JOIN turns t ON t.seq = l.turn ";
     let whole = literals
         .into_iter()
-        .filter(|text| *text != columns)
+        .filter(|text| *text != columns && text != receipts)
         .flat_map(|text| {
-            if text.starts_with("WHERE m.") || text.starts_with("WHERE l.") {
+            if text.starts_with("WHERE m.") {
                 return vec![format!("{receipts}{text}")];
             }
             let text = text.replace("{COLUMNS}", &columns);
@@ -154,6 +148,24 @@ fn texts(source: &str) -> Vec<String> {
             text.contains(" WHERE ") || text.contains(" FROM ") || text.contains(" INTO ")
         })
         .collect()
+}
+
+/// The string literals of a source, with their line breaks taken out.
+fn literals(source: &str) -> Vec<String> {
+    let mut literals = Vec::new();
+    let mut rest = source;
+    while let Some(start) = rest.find('"') {
+        rest = &rest[start + 1..];
+        let mut end = 0;
+        let bytes = rest.as_bytes();
+        while bytes[end] != b'"' {
+            end += if bytes[end] == b'\\' { 2 } else { 1 };
+        }
+        let literal: Vec<&str> = rest[..end].split("\\\n").map(str::trim_start).collect();
+        literals.push(literal.concat());
+        rest = &rest[end + 1..];
+    }
+    literals
 }
 
 #[test]

@@ -70,22 +70,17 @@ impl Past {
             "INSERT INTO messages (id, sender, recipient, body, sent_at, size, checksum) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
-        let mut mail = tx.prepare_cached(
-            "INSERT INTO mail (id, recipient, state, deliveries, failures, turn, confirmed, \
-             settled_at) VALUES (?1, ?2, 2, 1, 0, ?3, 0, ?4)",
-        )?;
-        let mut turn = tx.prepare_cached(
-            "INSERT INTO turns (seq, agent, name, opened_at, ended_at, outcome, acked) \
-             VALUES (?1, ?2, ?3, ?4, ?4, 1, 1)",
-        )?;
+        let mut receipt = tx.prepare_cached("INSERT INTO receipts VALUES (?1, 2, 1, ?2, ?3)")?;
+        let mut turn =
+            tx.prepare_cached("INSERT INTO turns VALUES (?1, ?2, ?3, ?4, ?4, 1, 1, 0, 0)")?;
         for number in numbers {
             let (id, seq) = (self.first + number, self.first_turn + number);
             let client = number % self.clients;
             let (from, to) = (format!("s{client}"), format!("r{client}"));
             let at = self.end_ms - (self.count - number) * INTERVAL_MS;
-            let checksum = checksum(id, [&from, &to, &text]);
+            let checksum = checksum(id, at, [&from, &to, &text]);
             message.execute(params![id, from, to, text, at, BODY_BYTES as i64, checksum])?;
-            mail.execute(params![id, to, seq, at])?;
+            receipt.execute(params![id, seq, at])?;
             turn.execute(params![seq, to, format!("P{number}"), at])?;
         }
         Ok(())
@@ -119,9 +114,11 @@ impl Past {
 }
 
 /// The store's guard over a message row.
-fn checksum(id: i64, parts: [&str; 3]) -> u32 {
+fn checksum(id: i64, sent_at: i64, parts: [&str; 3]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&id.to_le_bytes());
+    for number in [id, 0, sent_at] {
+        hasher.update(&number.to_le_bytes());
+    }
     for part in parts {
         hasher.update(part.as_bytes());
         hasher.update(&[0xff]);
@@ -154,8 +151,8 @@ mod tests {
                 "SELECT count(*) FROM messages WHERE recipient = 'r3' AND sender = 's3'",
                 16,
             ),
-            ("SELECT count(*) FROM mail WHERE state = 2", 128),
-            ("SELECT count(*) FROM mail WHERE state <> 2", 0),
+            ("SELECT count(*) FROM receipts WHERE state = 2", 128),
+            ("SELECT count(*) FROM mail", 0),
             (
                 "SELECT count(*) FROM turns WHERE outcome = 1 AND acked = 1",
                 128,
@@ -168,8 +165,8 @@ mod tests {
                 256,
             ),
             (
-                "SELECT count(*) FROM mail l JOIN turns t ON t.seq = l.turn \
-              WHERE t.agent = l.recipient",
+                "SELECT count(*) FROM receipts r JOIN messages m ON m.id = r.message \
+              JOIN turns t ON t.seq = r.turn WHERE t.agent = m.recipient",
                 128,
             ),
         ] {

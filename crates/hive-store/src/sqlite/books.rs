@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use hive_wire::{MessageId, TurnId};
+use hive_wire::{MessageId, Timestamp, TurnId};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{transient::Transients, turns::TurnIndex};
@@ -41,6 +41,7 @@ pub(super) struct OpenTurn {
     pub(super) name: TurnId,
     /// Its row; none while nothing about the turn was answered yet.
     pub(super) seq: Option<i64>,
+    pub(super) opened_at: Timestamp,
 }
 
 impl Books {
@@ -49,7 +50,12 @@ impl Books {
         let last = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
         Ok(Self {
             next_message: last("SELECT max(id) FROM messages")?.unwrap_or(0) + 1,
-            next_turn: last("SELECT max(seq) FROM turns")?.unwrap_or(0) + 1,
+            next_turn: last(
+                "SELECT max((SELECT ifnull(max(seq), 0) FROM turns), \
+                 (SELECT ifnull(max(seq), 0) FROM open_turns))",
+            )?
+            .unwrap_or(0)
+                + 1,
             inboxes: HashMap::new(),
             undo: Vec::new(),
             operation: 0,
@@ -141,16 +147,21 @@ fn read_inbox(conn: &Connection, recipient: &str) -> rusqlite::Result<Inbox> {
         .prepare_cached("SELECT count(*) FROM mail WHERE recipient = ?1 AND state = 0")?
         .query_row([recipient], |row| row.get(0))?;
     let open = conn
-        .prepare_cached("SELECT name, seq FROM turns WHERE agent = ?1 AND outcome IS NULL")?
+        .prepare_cached("SELECT name, seq, opened_at FROM open_turns WHERE agent = ?1")?
         .query_row([recipient], |row| {
-            Ok((row.get::<_, String>(0)?, row.get(1)?))
-        })
-        .optional()?
-        .map(|(name, seq): (String, i64)| OpenTurn {
+            let seq = row.get(1)?;
             // A name that the disk changed still has to give back what it holds.
-            name: name.parse().unwrap_or_else(|_| damaged_name(seq)),
-            seq: Some(seq),
-        });
+            let name = row
+                .get::<_, String>(0)
+                .ok()
+                .and_then(|name| name.parse().ok());
+            Ok(OpenTurn {
+                name: name.unwrap_or_else(|| damaged_name(seq)),
+                seq: Some(seq),
+                opened_at: Timestamp::from_millis(row.get(2)?),
+            })
+        })
+        .optional()?;
     Ok(Inbox { depth, open })
 }
 

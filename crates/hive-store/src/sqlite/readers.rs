@@ -18,9 +18,15 @@ use super::{AgentRecord, Approval, Permissions, Schedule, approvals, mail::check
 macro_rules! receipts {
     ($tail:literal) => {
         concat!(
-            "SELECT m.id, m.sender, m.recipient, l.state, l.deliveries, t.name, m.sent_at, \
-             l.settled_at, m.body, m.in_reply_to, m.checksum \
-             FROM messages m JOIN mail l ON l.id = m.id LEFT JOIN turns t ON t.seq = l.turn ",
+            "SELECT m.id, m.sender, m.recipient, coalesce(r.state, l.state), \
+             coalesce(r.deliveries, l.deliveries), coalesce(t.name, o.name), m.sent_at, \
+             r.settled_at, m.body, m.in_reply_to, m.checksum \
+             FROM messages m \
+             LEFT JOIN receipts r ON r.message = m.id \
+             LEFT JOIN mail l ON l.recipient = m.recipient AND l.state IN (0, 1, 3) \
+               AND l.message = m.id \
+             LEFT JOIN turns t ON t.seq = coalesce(r.turn, l.turn) \
+             LEFT JOIN open_turns o ON o.agent = m.recipient AND o.seq = l.turn ",
             $tail
         )
     };
@@ -92,8 +98,8 @@ impl Readers {
     pub fn operator_inbox(&self, after: Option<MessageId>) -> rusqlite::Result<Vec<Message>> {
         self.with(|conn| {
             conn.prepare_cached(receipts!(
-                "WHERE l.recipient = 'operator' AND l.state = 0 AND l.id > ?1 \
-                 ORDER BY l.id LIMIT ?2"
+                "WHERE m.id IN (SELECT message FROM mail WHERE recipient = 'operator' \
+                   AND state = 0 AND message > ?1 ORDER BY message LIMIT ?2) ORDER BY m.id"
             ))?
             .query_map((after.map_or(0, |id| id.0), MAX_ROWS), |row| {
                 let HistoryRow {
@@ -185,9 +191,12 @@ impl Readers {
     /// Those of SQLite.
     pub fn dead_letters(&self) -> rusqlite::Result<Vec<HistoryRow>> {
         self.with(|conn| {
-            conn.prepare_cached(receipts!("WHERE l.state = 3 ORDER BY l.id LIMIT ?1"))?
-                .query_map([MAX_ROWS], history_from)?
-                .collect()
+            conn.prepare_cached(receipts!(
+                "WHERE m.id IN (SELECT message FROM mail \
+                   WHERE state = 3 ORDER BY message LIMIT ?1) ORDER BY m.id"
+            ))?
+            .query_map([MAX_ROWS], history_from)?
+            .collect()
         })
     }
 
@@ -201,8 +210,7 @@ impl Readers {
                 conn.prepare_cached(sql)?.query_row([], |row| row.get(0))
             };
             Ok(Counts {
-                undelivered: count("SELECT count(*) FROM mail WHERE state = 0")?
-                    + count("SELECT count(*) FROM mail WHERE state = 1")?,
+                undelivered: count("SELECT count(*) FROM mail WHERE state IN (0, 1)")?,
                 dead: count("SELECT count(*) FROM mail WHERE state = 3")?,
                 questions: count("SELECT count(*) FROM questions WHERE answer IS NULL")?,
                 reminders: count("SELECT count(*) FROM reminders")?,

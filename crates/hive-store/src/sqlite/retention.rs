@@ -38,11 +38,10 @@ pub struct Pruned {
 /// How far ahead of the clock a time may be before it is taken for a mistake of the clock.
 const CLOCK_SLACK: Duration = Duration::from_secs(60 * 60);
 
-const OLDEST_SETTLED: &str = "SELECT id, coalesce(settled_at, 0) FROM mail \
-    WHERE state IN (2, 4) AND id < ?1 ORDER BY id LIMIT ?2";
-const OLDEST_ENDED: &str = "SELECT seq, coalesce(ended_at, 0) FROM turns \
-    WHERE outcome IS NOT NULL AND seq < ?1 ORDER BY seq LIMIT ?2";
-const CLAMP_MESSAGE: &str = "UPDATE mail SET settled_at = ?2 WHERE id = ?1";
+const OLDEST_SETTLED: &str =
+    "SELECT message, settled_at FROM receipts WHERE message < ?1 ORDER BY message LIMIT ?2";
+const OLDEST_ENDED: &str = "SELECT seq, ended_at FROM turns WHERE seq < ?1 ORDER BY seq LIMIT ?2";
+const CLAMP_MESSAGE: &str = "UPDATE receipts SET settled_at = ?2 WHERE message = ?1";
 const CLAMP_TURN: &str = "UPDATE turns SET ended_at = ?2 WHERE seq = ?1";
 const OLD_KEYS: &str = "DELETE FROM send_keys WHERE (sender, key) IN \
     (SELECT sender, key FROM send_keys WHERE used_at < ?1 ORDER BY used_at LIMIT ?2)";
@@ -103,7 +102,7 @@ impl Tx<'_> {
                 })
                 .optional()?;
             self.conn
-                .prepare_cached("DELETE FROM mail WHERE id = ?1")?
+                .prepare_cached("DELETE FROM receipts WHERE message = ?1")?
                 .execute([row.id])?;
             for party in parties.iter().flatten() {
                 self.conn

@@ -28,7 +28,7 @@ pub(super) enum Outcome {
     Displaced = 3,
 }
 
-/// Finds a turn's row by agent and name.
+/// Finds the row of a turn that ended, by agent and name.
 #[derive(Debug)]
 pub(super) struct TurnIndex {
     hasher: RandomState,
@@ -108,6 +108,7 @@ impl Tx<'_> {
         let open = OpenTurn {
             name: name.clone(),
             seq: None,
+            opened_at: self.now,
         };
         self.books.inbox_mut(self.conn, agent.as_str())?.open = Some(open.clone());
         Ok(open)
@@ -124,42 +125,51 @@ impl Tx<'_> {
         }
         let seq = self.books.take_turn_seq();
         self.conn
-            .prepare_cached("INSERT INTO turns (seq, agent, name, opened_at) VALUES (?1,?2,?3,?4)")?
+            .prepare_cached("INSERT INTO open_turns VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![
-                seq,
                 agent.as_str(),
+                seq,
                 open.name.as_str(),
-                self.now.millis()
+                open.opened_at.millis()
             ])?;
         open.seq = Some(seq);
-        self.books
-            .turns
-            .insert(agent.as_str(), open.name.as_str(), seq);
         self.books.inbox_mut(self.conn, agent.as_str())?.open = Some(open.clone());
         Ok(seq)
     }
 
-    /// Writes how the open turn ended.
+    /// Moves the open turn to those that ended.
     pub(super) fn end_turn(
         &mut self,
         agent: &AgentName,
-        seq: i64,
+        open: &OpenTurn,
         outcome: Outcome,
         closed: &TurnClosed,
     ) -> rusqlite::Result<()> {
+        let seq = match open.seq {
+            None => self.books.take_turn_seq(),
+            Some(seq) => {
+                self.conn
+                    .prepare_cached("DELETE FROM open_turns WHERE agent = ?1")?
+                    .execute([agent.as_str()])?;
+                seq
+            }
+        };
         self.conn
-            .prepare_cached(
-                "UPDATE turns SET ended_at = ?2, outcome = ?3, acked = ?4, requeued = ?5, dead = ?6 \
-                 WHERE seq = ?1",
-            )?
+            .prepare_cached("INSERT INTO turns VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
             .execute(params![
                 seq,
+                agent.as_str(),
+                open.name.as_str(),
+                open.opened_at.millis(),
                 self.now.millis(),
                 outcome as i64,
                 closed.acked,
                 closed.requeued,
                 closed.dead
             ])?;
+        self.books
+            .turns
+            .insert(agent.as_str(), open.name.as_str(), seq);
         self.books.inbox_mut(self.conn, agent.as_str())?.open = None;
         Ok(())
     }
@@ -203,7 +213,7 @@ impl Tx<'_> {
         self.conn
             .prepare_cached(
                 "SELECT outcome, acked, requeued, dead FROM turns \
-                 WHERE seq = ?1 AND agent = ?2 AND name = ?3 AND outcome IS NOT NULL",
+                 WHERE seq = ?1 AND agent = ?2 AND name = ?3",
             )?
             .query_row(params![seq, agent.as_str(), turn.as_str()], |row| {
                 let closed = TurnClosed {

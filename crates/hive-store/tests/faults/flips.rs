@@ -128,7 +128,7 @@ fn a_turn_whose_name_changed_gives_back_what_it_holds() {
     hive.run(|tx| tx.receive(&receive("ada", "t1", 9)));
     hive.stop();
     hive.raw()
-        .execute("UPDATE turns SET name = 't' || char(7)", [])
+        .execute("UPDATE open_turns SET name = 't' || char(7)", [])
         .unwrap();
     hive.start().unwrap();
     let received = hive.run(|tx| tx.receive(&receive("ada", "t2", 9)));

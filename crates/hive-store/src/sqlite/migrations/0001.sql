@@ -17,37 +17,50 @@ CREATE TABLE messages (
 ) STRICT;
 CREATE INDEX messages_thread ON messages (thread) WHERE thread IS NOT NULL;
 
--- Where a message stands. Small rows, because they are rewritten while bodies are not.
--- state: 0 stored, 1 leased, 2 acked, 3 dead, 4 discarded.
+-- Mail that is not settled: small, however long the history. Its one tree is every inbox's queue
+-- and, because an agent has at most one open turn, also the list of what that turn holds.
+-- state: 0 stored, 1 leased, 3 dead.
 CREATE TABLE mail (
-  id         INTEGER PRIMARY KEY,
   recipient  TEXT NOT NULL,
   state      INTEGER NOT NULL,
+  message    INTEGER NOT NULL,
   deliveries INTEGER NOT NULL,
   failures   INTEGER NOT NULL,
   turn       INTEGER,
   req        TEXT,
   confirmed  INTEGER NOT NULL,
-  settled_at INTEGER
-) STRICT;
--- Partial, so that they are as small as what is open, however long the history.
-CREATE INDEX mail_stored ON mail (recipient, id) WHERE state = 0;
-CREATE INDEX mail_leased ON mail (turn, id) WHERE state = 1;
-CREATE INDEX mail_dead ON mail (id) WHERE state = 3;
+  PRIMARY KEY (recipient, state, message)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX mail_dead ON mail (message) WHERE state = 3;
 
--- outcome: NULL open, 1 acked, 2 requeued, 3 displaced by a newer turn.
+-- How a message's way ended; appended to. state: 2 acked, 4 discarded.
+CREATE TABLE receipts (
+  message    INTEGER PRIMARY KEY,
+  state      INTEGER NOT NULL,
+  deliveries INTEGER NOT NULL,
+  turn       INTEGER,
+  settled_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE open_turns (
+  agent     TEXT PRIMARY KEY,
+  seq       INTEGER NOT NULL,
+  name      TEXT NOT NULL,
+  opened_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Turns that ended; appended to. outcome: 1 acked, 2 requeued, 3 displaced by a newer turn.
 CREATE TABLE turns (
   seq       INTEGER PRIMARY KEY,
   agent     TEXT NOT NULL,
   name      TEXT NOT NULL,
   opened_at INTEGER NOT NULL,
-  ended_at  INTEGER,
-  outcome   INTEGER,
-  acked     INTEGER NOT NULL DEFAULT 0,
-  requeued  INTEGER NOT NULL DEFAULT 0,
-  dead      INTEGER NOT NULL DEFAULT 0
+  ended_at  INTEGER NOT NULL,
+  outcome   INTEGER NOT NULL,
+  acked     INTEGER NOT NULL,
+  requeued  INTEGER NOT NULL,
+  dead      INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX turns_open ON turns (agent) WHERE outcome IS NULL;
 
 CREATE TABLE send_keys (
   sender  TEXT NOT NULL,
