@@ -9,6 +9,8 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, ValueEnum};
 
+use crate::peer::Kind;
+
 /// Side-by-side benchmarks of the hive against its peers.
 #[derive(Debug, Parser)]
 #[command(name = "bench")]
@@ -25,6 +27,9 @@ pub(crate) struct Options {
     /// Measured seconds per peer, configuration and round.
     #[arg(long, value_name = "N")]
     seconds: Option<f64>,
+    /// Only these peers, and only what compares them: for tuning.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_enum)]
+    pub(crate) peers: Vec<Kind>,
     /// How often each peer runs each configuration.
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,

@@ -16,7 +16,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 /// The peers that pass messages, in the order of the report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
     Hive,

@@ -53,16 +53,19 @@ const BUSY: Load = LOADS[1];
 
 pub(crate) async fn run(options: &Options) -> Result<Results> {
     let mut bench = Bench::new(options)?;
-    let field = bench.start_peers().await;
+    let field = bench.start_peers(&options.peers).await;
     let mut series = Series::default();
     for round in 0..bench.rounds {
         eprintln!("round {} of {}", round + 1, bench.rounds);
         bench.round(round, &field, &mut series).await?;
     }
     drop(field);
-    let syncs = bench.count_syncs().await;
-    let idle = bench.idle(options.idle_time()).await;
-    let history = bench.history(options.history()).await;
+    let (mut syncs, mut idle, mut history) = (Vec::new(), None, None);
+    if options.peers.is_empty() {
+        syncs = bench.count_syncs().await;
+        idle = bench.idle(options.idle_time()).await;
+        history = bench.history(options.history()).await;
+    }
 
     let cycles: Vec<CycleResult> = series
         .cycles
@@ -150,9 +153,13 @@ impl Bench {
         })
     }
 
-    async fn start_peers(&mut self) -> Vec<Running> {
+    /// Starts the peers in `only`, or all of them.
+    async fn start_peers(&mut self, only: &[Kind]) -> Vec<Running> {
         let mut field = Vec::new();
         for kind in [Kind::PingPong, Kind::Redis, Kind::Postgres, Kind::Hive] {
+            if !only.is_empty() && !only.contains(&kind) {
+                continue;
+            }
             eprintln!("starting {kind}");
             let site = Site::new(self.dir.path(), &kind.to_string());
             match Running::start(kind, site, &self.hive, BUSY.clients).await {

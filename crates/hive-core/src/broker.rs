@@ -13,6 +13,7 @@ mod agenda;
 mod chores;
 mod desk;
 mod lobby;
+mod postman;
 mod report;
 mod writer;
 

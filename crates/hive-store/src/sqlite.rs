@@ -35,6 +35,7 @@ use thiserror::Error;
 pub use agents::AgentRecord;
 pub use approvals::{Approval, ApprovalState, NewApproval};
 pub use lock::{LockError, RootLock};
+pub use mail::AtOnce;
 pub use open::{MIGRATIONS, Options, open};
 pub use permissions::Permissions;
 pub use questions::{NewQuestion, QuestionEnd};
@@ -235,6 +236,45 @@ impl Group<'_> {
                 Err(refusal)
             }
         }
+    }
+
+    /// Runs an operation that refuses before it writes, as those of [`Mail`](crate::Mail) do. It
+    /// needs no savepoint, which would copy every page that the operation touches. Should it fail
+    /// after it wrote something all the same, the group as a whole is undone, never a part of it.
+    ///
+    /// # Errors
+    /// Those of [`Self::run`].
+    pub fn run_checked<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        if self.failed.is_some() {
+            return Err(Refusal::Sqlite(lost_transaction()));
+        }
+        self.store.books.begin_operation();
+        let conn = &self.store.conn;
+        let before = conn.total_changes();
+        let mut tx = Tx {
+            conn,
+            books: &mut self.store.books,
+            limits: &self.store.limits,
+            now: self.now,
+        };
+        let outcome = operation(&mut tx);
+        let is_gone = conn.is_autocommit();
+        if let Err(refusal) = &outcome {
+            if is_gone || conn.total_changes() != before {
+                self.failed = Some(match refusal {
+                    Refusal::Sqlite(error) => same_failure(error),
+                    _ => lost_transaction(),
+                });
+            }
+            self.store.books.undo_operation();
+        } else if is_gone {
+            self.failed = Some(lost_transaction());
+            return Err(Refusal::Sqlite(lost_transaction()));
+        }
+        outcome
     }
 
     /// Keeps or undoes the operation that ran; an error when the transaction itself is gone.

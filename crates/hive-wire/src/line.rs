@@ -7,7 +7,10 @@ use std::io;
 
 use bytes::{Buf, Bytes, BytesMut};
 use thiserror::Error;
-use tokio::net::UnixStream;
+use tokio::{
+    io::AsyncReadExt,
+    net::{UnixStream, unix::OwnedReadHalf},
+};
 
 /// The longest line on any socket of the hive, newline excluded.
 pub const MAX_LINE: usize = 1024 * 1024;
@@ -67,6 +70,16 @@ impl LineBuffer {
                 result => return result,
             }
         }
+    }
+
+    /// [`Self::read_from`] for a stream that was split. A short read is taken as a sign that there
+    /// is no more, which saves a system call on every line.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn read_half(&mut self, half: &mut OwnedReadHalf) -> io::Result<usize> {
+        half.readable().await?;
+        half.read_buf(self.room()).await
     }
 
     /// The next whole line without its newline, or none until more is read. Blank lines are

@@ -3,10 +3,10 @@
 use std::{sync::Arc, time::Instant};
 
 use hive_store::{
-    Group, Mail, NewMessage, Receive, Refusal,
+    Group, Mail, NewMessage, Receive, Received, Refusal,
     event_log::Event,
     mail::Verdict,
-    sqlite::{NewQuestion, QuestionEnd, Tx},
+    sqlite::{AtOnce, NewQuestion, QuestionEnd, Tx},
 };
 use hive_wire::{
     AgentName, ErrorCode, MessageId, QuestionId, Recipient, SenderLabel, Timestamp, TurnId,
@@ -71,6 +71,15 @@ impl Desk<'_> {
             .map_err(|refusal| WireError::from(&refusal))
     }
 
+    /// Runs one operation that refuses before it writes.
+    fn store_checked<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, WireError> {
+        let outcome = self.group.run_checked(operation);
+        outcome.map_err(|refusal| WireError::from(&refusal))
+    }
+
     /// Says `outcome` once the group is durable, or why it is not.
     pub(super) fn answer<T: Send + 'static>(
         &mut self,
@@ -94,13 +103,41 @@ impl Desk<'_> {
     pub fn send(&mut self, message: NewMessage) -> Result<Sent, WireError> {
         let stored = report::Stored::of(&message);
         let recipient = message.to.clone();
-        let sent = self.store(|tx| tx.send(message))?;
-        if !sent.duplicate {
-            self.spoken.sent += u32::from(!sent.message_id.is_transient());
-            self.report(stored.event(self.now, sent.message_id));
-            self.serve(&recipient);
-        }
+        let sent = match self.hand_over(message)? {
+            AtOnce::Leased(sent, received) => {
+                self.report(stored.event(self.now, sent.message_id));
+                if let Recipient::Agent(agent) = &recipient {
+                    self.deliver_first(agent, Ok(received));
+                }
+                sent
+            }
+            AtOnce::NotPossible(message) => {
+                let sent = self.store_checked(|tx| tx.send(message))?;
+                if sent.duplicate {
+                    return Ok(sent);
+                }
+                self.report(stored.event(self.now, sent.message_id));
+                self.serve(&recipient);
+                sent
+            }
+        };
+        self.spoken.sent += u32::from(!sent.message_id.is_transient());
         Ok(sent)
+    }
+
+    /// Leases the message to whoever waits for it as it is stored, where that is possible.
+    fn hand_over(&mut self, message: NewMessage) -> Result<AtOnce, WireError> {
+        let waiter = match &message.to {
+            Recipient::Agent(agent) => self.lobby.first(agent).filter(|waiter| waiter.is_there()),
+            Recipient::Operator => None,
+        };
+        let Some(waiter) = waiter else {
+            return Ok(AtOnce::NotPossible(message));
+        };
+        let outcome = self
+            .group
+            .run_checked(|tx| tx.lease_at_once(message, &waiter.receive));
+        outcome.map_err(|refusal| WireError::from(&refusal))
     }
 
     /// Receives now, or parks the receive until there is something or its time is up.
@@ -116,7 +153,7 @@ impl Desk<'_> {
             return;
         }
         receive.parks = deadline.is_some();
-        let received = match self.store(|tx| tx.receive(&receive)) {
+        let received = match self.store_checked(|tx| tx.receive(&receive)) {
             Ok(received) => received,
             Err(error) => return self.answer(Err(error), done),
         };
@@ -305,29 +342,34 @@ impl Desk<'_> {
                 self.lobby.pop_first(agent);
                 continue;
             }
-            let outcome = self.group.run(|tx| tx.receive(&waiter.receive));
+            let outcome = self.group.run_checked(|tx| tx.receive(&waiter.receive));
             if outcome
                 .as_ref()
                 .is_ok_and(|received| received.messages.is_empty())
             {
                 return;
             }
-            let Some(waiter) = self.lobby.pop_first(agent) else {
-                return;
-            };
-            let outcome = match outcome {
-                Ok(received) => {
-                    self.report_delivery(&waiter.receive, &received.messages);
-                    Ok(Messages {
-                        messages: received.messages,
-                    })
-                }
-                Err(refusal) => Err(WireError::from(&refusal)),
-            };
-            self.spoken.deliveries.push(Box::new(move |failure| {
-                (waiter.done)(failure.map_or(outcome, |failure| Err(failure.clone())));
-            }));
+            self.deliver_first(agent, outcome);
         }
+    }
+
+    /// Gives whoever has waited longest what their receive brought.
+    fn deliver_first(&mut self, agent: &AgentName, outcome: Result<Received, Refusal>) {
+        let Some(waiter) = self.lobby.pop_first(agent) else {
+            return;
+        };
+        let outcome = match outcome {
+            Ok(received) => {
+                self.report_delivery(&waiter.receive, &received.messages);
+                Ok(Messages {
+                    messages: received.messages,
+                })
+            }
+            Err(refusal) => Err(WireError::from(&refusal)),
+        };
+        self.spoken.deliveries.push(Box::new(move |failure| {
+            (waiter.done)(failure.map_or(outcome, |failure| Err(failure.clone())));
+        }));
     }
 
     fn end_turn(
@@ -336,7 +378,7 @@ impl Desk<'_> {
         turn: &TurnId,
         end: impl FnOnce(&mut Tx<'_>) -> Result<TurnClosed, Refusal>,
     ) -> Result<TurnClosed, WireError> {
-        let (ended, closed) = self.store(|tx| {
+        let (ended, closed) = self.store_checked(|tx| {
             let named = if turn.is_current() {
                 tx.open_turn_id(agent)?
             } else {

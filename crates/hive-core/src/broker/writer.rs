@@ -12,6 +12,7 @@ use super::{
     chores::Chores,
     desk::{Desk, Spoken},
     lobby::Lobby,
+    postman::Postman,
     stopping,
 };
 use crate::{config::Config, metrics::Metrics, roster::Roster};
@@ -62,6 +63,7 @@ impl Writer {
             lobby: Lobby::default(),
             agenda,
             chores: Chores::new(retention),
+            postman: Postman::start().context("cannot start the postman's thread")?,
         };
         let thread = std::thread::Builder::new()
             .name("broker".to_owned())
@@ -96,6 +98,7 @@ struct Work {
     lobby: Lobby,
     agenda: Agenda,
     chores: Chores,
+    postman: Postman,
 }
 
 impl Work {
@@ -136,11 +139,11 @@ impl Work {
         let began = Instant::now();
         let (committed, spoken, count) = self.run_group(jobs, began)?;
         hive_store::failpoint!("broker::before_reply");
-        let error = committed.as_ref().err().map(failure);
-        for say in spoken.deliveries.into_iter().chain(spoken.answers) {
-            say(error.as_ref());
-        }
+        let mut answers = spoken.deliveries;
+        answers.extend(spoken.answers);
         if let Err(error) = committed {
+            let told = failure(&error);
+            answers.into_iter().for_each(|say| say(Some(&told)));
             tracing::error!(%error, "a group of {count} was not kept");
             return if error.is_passing() {
                 self.read_again()
@@ -148,6 +151,7 @@ impl Work {
                 Err(error)
             };
         }
+        self.postman.answer(answers);
         for event in spoken.events {
             self.parts.events.publish(event);
         }
@@ -250,6 +254,7 @@ impl Work {
         while let Found::Jobs = self.queue.take(&mut late, None) {
             late.drain(..).for_each(|job| job.refuse(error.clone()));
         }
+        self.postman.stop();
         match result {
             Ok(()) => self.parts.store.close(),
             // Closing would write; a store that failed is left as it is.

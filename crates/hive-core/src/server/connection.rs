@@ -1,6 +1,6 @@
 //! One connection: reads lines, hands them to a service, and closes when it is time.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use hive_wire::{
@@ -9,7 +9,7 @@ use hive_wire::{
     line::{LineBuffer, LineTooLong, MAX_LINE},
 };
 use tokio::{
-    net::UnixStream,
+    net::{UnixStream, unix::OwnedReadHalf},
     sync::{Semaphore, SemaphorePermit},
     time::{Instant, sleep_until},
 };
@@ -81,9 +81,11 @@ pub(super) async fn serve<S: Service>(
     shared: &Shared<S>,
     stop: &CancellationToken,
 ) {
-    let outbox = Outbox::new(stream);
+    let (input, output) = stream.into_split();
+    let outbox = Outbox::new(output);
     let end = Connection {
         outbox: &outbox,
+        input,
         shared,
         lines: LineBuffer::new(MAX_LINE),
         may_hold_lines: false,
@@ -106,6 +108,7 @@ pub(super) async fn serve<S: Service>(
 
 struct Connection<'c, S> {
     outbox: &'c Arc<Outbox>,
+    input: OwnedReadHalf,
     shared: &'c Shared<S>,
     lines: LineBuffer,
     /// Whether whole lines may be left that there was no room for.
@@ -118,6 +121,7 @@ impl<S: Service> Connection<'_, S> {
         let mut line_due = None;
         let mut unsent_due = None;
         let mut is_half_closed = false;
+        let mut stopped = pin!(stop.cancelled());
         loop {
             if self.may_hold_lines
                 && let Err(error) = self.call_whole_lines()
@@ -140,7 +144,7 @@ impl<S: Service> Connection<'_, S> {
             // Every arm is cancel-safe: readiness, notifications and timers hold nothing.
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return End::Quietly,
+                () = &mut stopped => return End::Quietly,
                 () = at(line_due) => return End::With(too_slow(limits.line_time)),
                 () = at(unsent_due) => return End::Quietly,
                 ready = self.outbox.stream().writable(), if unsent > 0 => {
@@ -151,7 +155,7 @@ impl<S: Service> Connection<'_, S> {
                 permit = self.shared.large_lines.acquire(), if needs_permit => {
                     self.large = permit.ok();
                 }
-                read = self.lines.read_from(self.outbox.stream()), if may_read && !needs_permit => {
+                read = self.lines.read_half(&mut self.input), if may_read && !needs_permit => {
                     match read {
                         Ok(0) => {
                             self.end_of_input();

@@ -18,13 +18,13 @@ use hive_wire::{
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
-use tokio::{net::UnixStream, sync::Notify};
+use tokio::{net::unix::OwnedWriteHalf, sync::Notify};
 
 use crate::broker::Presence;
 
 /// The way back to one peer.
 pub(crate) struct Outbox {
-    stream: UnixStream,
+    stream: OwnedWriteHalf,
     state: Mutex<State>,
     /// Something changed that the connection's task may wait for.
     changed: Notify,
@@ -92,7 +92,7 @@ impl<T: Serialize> Reply<T> {
 }
 
 impl Outbox {
-    pub(crate) fn new(stream: UnixStream) -> Arc<Self> {
+    pub(crate) fn new(stream: OwnedWriteHalf) -> Arc<Self> {
         Arc::new(Self {
             stream,
             state: Mutex::default(),
@@ -100,7 +100,7 @@ impl Outbox {
         })
     }
 
-    pub(super) fn stream(&self) -> &UnixStream {
+    pub(super) fn stream(&self) -> &OwnedWriteHalf {
         &self.stream
     }
 
@@ -253,7 +253,7 @@ impl Presence for Outbox {
 impl Outbox {
     /// Whether the peer closed both directions.
     pub(super) fn has_hung_up(&self) -> bool {
-        let mut fds = [PollFd::new(&self.stream, PollFlags::empty())];
+        let mut fds = [PollFd::new(self.stream.as_ref(), PollFlags::empty())];
         let polled = poll(
             &mut fds,
             Some(&Timespec {

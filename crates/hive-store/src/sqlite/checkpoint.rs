@@ -19,14 +19,14 @@ use super::{
     open::{io_error, keep_log_on_close},
 };
 
-/// With so much left to copy the thread is woken: 4 MiB.
-const COPY_FROM: u32 = 512;
+/// With so much left to copy the thread is woken: 8 MiB.
+const COPY_FROM: u32 = 2_048;
 /// From here on the log is to start over: just short of what is laid out beforehand.
-const START_OVER_FROM: u32 = 1_920;
+const START_OVER_FROM: u32 = 8_000;
 /// How little the thread may have left for the writer to do the rest.
-const SMALL_REST: u32 = 192;
+const SMALL_REST: u32 = 256;
 /// Here the writer copies whatever is left: the log must not grow for ever.
-const TOO_LONG: u32 = 16 * START_OVER_FROM;
+const TOO_LONG: u32 = 8 * START_OVER_FROM;
 
 #[derive(Debug)]
 pub(super) struct Checkpointer {

@@ -12,7 +12,9 @@ use std::{collections::BTreeSet, time::Duration};
 
 use hive_wire::{
     AgentName, MessageId, Recipient, ReqId, TurnId,
-    agent::{InboxStatus, MessageState, Receipt, RequeueReason, Sent, TurnClosed, TurnResult},
+    agent::{
+        InboxStatus, Message, MessageState, Receipt, RequeueReason, Sent, TurnClosed, TurnResult,
+    },
 };
 use rusqlite::{OptionalExtension, params};
 
@@ -208,6 +210,65 @@ impl Mail for Tx<'_> {
             inflight,
             turn: inbox.open.map(|open| open.name),
         })
+    }
+}
+
+/// What came of trying to lease a message as it is stored.
+#[derive(Debug)]
+pub enum AtOnce {
+    /// It is stored and leased.
+    Leased(Sent, Received),
+    /// It has to be sent and received the ordinary way.
+    NotPossible(NewMessage),
+}
+
+/// Sending to somebody who waits.
+impl Tx<'_> {
+    /// [`Mail::send`] and [`Mail::receive`] in one, for a receive that waits on this inbox within
+    /// its open turn while nothing else waits there: half the work of doing one after the other.
+    ///
+    /// # Errors
+    /// Those of sending.
+    pub fn lease_at_once(
+        &mut self,
+        message: NewMessage,
+        receive: &Receive,
+    ) -> Result<AtOnce, Refusal> {
+        let agent = &receive.agent;
+        let inbox = self.books.inbox(self.conn, agent.as_str())?;
+        let open = inbox
+            .open
+            .clone()
+            .filter(|open| Some(&open.name) == receive.turn.as_ref());
+        let is_alone = inbox.depth == 0 && self.books.transients.waiting(agent.as_str()) == 0;
+        let is_plain = message.key.is_none() && !message.transient;
+        let (Some(mut open), true, true) = (open, is_alone, is_plain) else {
+            return Ok(AtOnce::NotPossible(message));
+        };
+        let thread = self.thread_of(&message)?;
+        let id = self.books.take_message_id();
+        self.insert_message(id, &message, thread)?;
+        let seq = self.turn_row(agent, &mut open)?;
+        self.enqueue_leased(agent.as_str(), id, seq, receive.req.as_ref())?;
+        let message = Message {
+            id,
+            from: message.from,
+            to: message.to.to_string(),
+            body: message.body,
+            in_reply_to: message.in_reply_to,
+            sent_at: self.now,
+            delivery: 1,
+        };
+        let sent = Sent {
+            message_id: id,
+            duplicate: false,
+        };
+        let received = Received {
+            messages: vec![message],
+            turn: Some(open.name),
+            displaced: None,
+        };
+        Ok(AtOnce::Leased(sent, received))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Where an open message lies, and moving it: between states, or to the settled ones.
 
-use hive_wire::{MessageId, agent::MessageState};
+use hive_wire::{MessageId, ReqId, agent::MessageState};
 use rusqlite::{OptionalExtension, params};
 
 use crate::sqlite::{Tx, readers::state_from};
@@ -45,6 +45,20 @@ impl Tx<'_> {
         self.conn
             .prepare_cached("INSERT INTO mail VALUES (?1, 0, ?2, 0, 0, NULL, NULL, 0)")?
             .execute(params![recipient, message.0])
+            .map(|_| ())
+    }
+
+    /// A new message's place in the turn that waited for it.
+    pub(super) fn enqueue_leased(
+        &self,
+        recipient: &str,
+        message: MessageId,
+        turn: i64,
+        req: Option<&ReqId>,
+    ) -> rusqlite::Result<()> {
+        self.conn
+            .prepare_cached("INSERT INTO mail VALUES (?1, 1, ?2, 1, 0, ?3, ?4, 0)")?
+            .execute(params![recipient, message.0, turn, req.map(ReqId::as_str)])
             .map(|_| ())
     }
 
