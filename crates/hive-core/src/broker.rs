@@ -226,12 +226,6 @@ impl Queue {
         }
     }
 
-    /// Moves what waits right now into `jobs`, which must be empty; whether there was anything.
-    fn take_more(&self, jobs: &mut Vec<Box<dyn Job>>) -> bool {
-        std::mem::swap(&mut self.lock().jobs, jobs);
-        !jobs.is_empty()
-    }
-
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -13,10 +13,15 @@ use hive_store::{
 
 /// How long it must be quiet before a chore begins.
 const QUIET: Duration = Duration::from_millis(250);
-/// How many messages one step indexes.
+/// How many messages one step indexes in a quiet moment.
 const INDEX_STEP: u32 = 512;
+/// How many it indexes when it cannot wait for one. Larger, because a step writes a page for every
+/// party that took part, however many messages they had.
+const LARGE_INDEX_STEP: u32 = 4_096;
 /// From this many on, indexing no longer waits for a quiet moment.
-const INDEX_NOW: u64 = 8 * INDEX_STEP as u64;
+const INDEX_NOW: u64 = 100_000;
+/// How long a chore that failed waits for its next try.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// How many rows one step forgets.
 const PRUNE_STEP: u32 = 200;
 /// How often to look for what is old.
@@ -48,9 +53,16 @@ impl Chores {
         self.last_work = Instant::now();
     }
 
+    /// Something failed: not again right away.
+    pub(super) fn postpone(&mut self) {
+        self.last_work = Instant::now() + PAUSE_AFTER_FAILURE;
+    }
+
     /// Whether something should be done now.
     pub(super) fn is_due(&self) -> bool {
-        self.unindexed >= INDEX_NOW || self.wake_at().is_some_and(|at| at <= Instant::now())
+        let now = Instant::now();
+        let is_urgent = self.unindexed >= INDEX_NOW && self.last_work <= now;
+        is_urgent || self.wake_at().is_some_and(|at| at <= now)
     }
 
     /// When there will be something to do, if it stays quiet.
@@ -66,7 +78,13 @@ impl Chores {
     /// Does one step.
     pub(super) fn step(&mut self, tx: &mut Tx<'_>) -> Result<(), Refusal> {
         if self.unindexed > 0 {
-            self.unindexed = tx.index_correspondence(INDEX_STEP)?;
+            let is_urgent = self.unindexed >= INDEX_NOW;
+            let step = if is_urgent {
+                LARGE_INDEX_STEP
+            } else {
+                INDEX_STEP
+            };
+            self.unindexed = tx.index_correspondence(step)?;
             return Ok(());
         }
         if self.prune_at <= Instant::now() {

@@ -54,6 +54,22 @@ impl Lobby {
         self.deadlines.len()
     }
 
+    /// A mark for [`Self::pop_since`].
+    pub(super) fn mark(&self) -> u64 {
+        self.next
+    }
+
+    /// Takes out one who came after the mark was set.
+    pub(super) fn pop_since(&mut self, mark: u64) -> Option<Waiter> {
+        let newest = self
+            .deadlines
+            .iter()
+            .find(|((_, ticket), _)| *ticket >= mark);
+        let ((_, newest), agent) = newest?;
+        let (newest, agent) = (*newest, agent.clone());
+        self.remove_where(&agent, |ticket, _| ticket == newest)
+    }
+
     pub(super) fn park(&mut self, waiter: Waiter) {
         let ticket = self.next;
         self.next += 1;

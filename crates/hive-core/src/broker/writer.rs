@@ -137,6 +137,7 @@ impl Work {
     /// Runs jobs, what is due, and whose time is up, as one group; then answers.
     fn commit_group(&mut self, jobs: &mut Vec<Box<dyn Job>>) -> Result<(), StoreError> {
         let began = Instant::now();
+        let mark = self.lobby.mark();
         let (committed, spoken, count) = self.run_group(jobs, began)?;
         hive_store::failpoint!("broker::before_reply");
         let mut answers = spoken.deliveries;
@@ -144,6 +145,10 @@ impl Work {
         if let Err(error) = committed {
             let told = failure(&error);
             answers.into_iter().for_each(|say| say(Some(&told)));
+            // Who parked in this group waits within a turn that was undone with it.
+            while let Some(waiter) = self.lobby.pop_since(mark) {
+                (waiter.done)(Err(told.clone()));
+            }
             tracing::error!(%error, "a group of {count} was not kept");
             return if error.is_passing() {
                 self.read_again()
@@ -179,17 +184,11 @@ impl Work {
             now,
             spoken: Spoken::default(),
         };
-        let mut count = 0;
-        // What arrives while the group is being run still joins it: the sync is what costs, and
-        // the fuller the group, the less of it falls on each.
-        while count < GROUP {
-            for job in jobs.drain(..jobs.len().min(GROUP - count)) {
-                job.run(&mut desk);
-                count += 1;
-            }
-            if !jobs.is_empty() || !self.queue.take_more(jobs) {
-                break;
-            }
+        // Only what waited already. Gathering more would put everybody into one group, and then
+        // all of them wait for its sync while nobody is left to prepare the next one.
+        let count = jobs.len().min(GROUP);
+        for job in jobs.drain(..count) {
+            job.run(&mut desk);
         }
         while let Some(waiter) = desk.lobby.pop_due(began) {
             desk.time_is_up(waiter);
@@ -233,11 +232,11 @@ impl Work {
 
     fn do_chore(&mut self) -> Result<(), StoreError> {
         let chores = &mut self.chores;
-        let outcome = self
-            .parts
-            .store
-            .one(Timestamp::now(), |tx| chores.step(tx))?;
-        if let Err(refusal) = outcome {
+        let outcome = self.parts.store.one(Timestamp::now(), |tx| chores.step(tx));
+        if !matches!(outcome, Ok(Ok(()))) {
+            self.chores.postpone();
+        }
+        if let Err(refusal) = outcome? {
             tracing::warn!(%refusal, "a chore failed");
         }
         Ok(())
