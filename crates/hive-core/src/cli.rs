@@ -170,6 +170,8 @@ pub struct Places {
     pub lock: PathBuf,
     /// The operator's admin socket.
     pub host_socket: PathBuf,
+    /// The database, which the command line looks at and never writes.
+    pub database: PathBuf,
 }
 
 /// Runs one command and says how it went, on stderr and as an exit code.

@@ -72,6 +72,7 @@ impl Paths {
             root: self.root.clone(),
             lock: self.lock(),
             host_socket: self.host_socket(),
+            database: self.database(),
         }
     }
 

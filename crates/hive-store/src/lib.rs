@@ -3,7 +3,7 @@
 //!
 //! The store knows no rules: who may write to whom, what a tool group allows and when a question
 //! expires is decided by its caller. What it promises is written on each method, and
-//! [`conformance`] checks those promises against every implementation.
+//! the suite in `conformance` (a feature) checks those promises against every implementation.
 //!
 //! Writes go through one owner: [`sqlite::Store`] is `&mut` all the way, a [`sqlite::Group`] is one
 //! transaction, and nothing may be acknowledged before [`sqlite::Group::commit`] returned. Reads

@@ -81,7 +81,10 @@ const HOT: &[(&str, &str)] = &[
         "FROM correspondence WHERE party = :party",
         "PRIMARY KEY (party=? AND message<?)",
     ),
-    ("WHERE state = 3 ORDER BY message", "INDEX mail_dead"),
+    (
+        "WHERE state = 3 AND message > ?1",
+        "INDEX mail_dead (message>?)",
+    ),
     ("(asker = ?1 OR target = ?1)", "INDEX questions_asked"),
     ("expires_at <= ?1", "INDEX questions_expiry (expires_at<?)"),
     (

@@ -273,13 +273,19 @@ pub struct HistoryRow {
 
 /// Lists the dead letters.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Dead {}
+pub struct Dead {
+    /// Only those after this one: the `next` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<MessageId>,
+}
 
 /// The dead letters, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadLetters {
-    /// One row each, at most a thousand.
+    /// One row each, as many as fit into a line.
     pub messages: Vec<HistoryRow>,
+    /// Where the next page begins, when there is one.
+    pub next: Option<MessageId>,
 }
 
 /// Puts a dead letter back into its inbox.

@@ -11,15 +11,24 @@ pub struct DeadArgs {}
 
 impl DeadArgs {
     pub(super) async fn run(self, host: &Client, out: &mut Out) -> Result<(), Failure> {
-        let dead = host.call(&Dead {}).await?;
-        if out.is_json() {
-            return out.json(json::MessageList::whole(&dead.messages));
+        let mut messages = Vec::new();
+        let mut page = Dead::default();
+        loop {
+            let dead = host.call(&page).await?;
+            messages.extend(dead.messages);
+            page.after = dead.next;
+            if page.after.is_none() {
+                break;
+            }
         }
-        if dead.messages.is_empty() {
+        if out.is_json() {
+            return out.json(json::MessageList::whole(&messages));
+        }
+        if messages.is_empty() {
             out.note("no dead letters: nothing to do");
             return Ok(());
         }
-        out.table(&history::table(&dead.messages))?;
+        out.table(&history::table(&messages))?;
         out.note("deliver again: `hive-c0re redeliver ID`; throw away: `hive-c0re discard ID`");
         Ok(())
     }

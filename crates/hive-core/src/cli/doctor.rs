@@ -35,6 +35,7 @@ pub const CHECKS: &[Check] = &[
     Check::new("root-mode", files::root_mode),
     Check::new("disk-space", files::disk_space),
     Check::new("socket-path", files::socket_path),
+    Check::new("database", files::database),
     Check::new("daemon", daemon::reachable),
     Check::new("daemon-version", daemon::version),
     Check::new("lock", daemon::lock),

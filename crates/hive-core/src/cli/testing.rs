@@ -78,6 +78,7 @@ fn places(root: &std::path::Path) -> Places {
         root: root.to_owned(),
         lock: root.join("lock"),
         host_socket: root.join("host.sock"),
+        database: root.join("hive.db"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `dead`: messages that were given up on.
+//! `dead`: messages that were given up on, in pages.
 
 use std::sync::Arc;
 
@@ -9,8 +9,15 @@ use hive_wire::{
 
 use super::{Host, history::how_many_fit};
 
-pub(super) async fn run(host: Arc<Host>, Dead {}: Dead) -> Result<DeadLetters, WireError> {
-    let mut messages = host.read(hive_store::Readers::dead_letters).await?;
+pub(super) async fn run(host: Arc<Host>, command: Dead) -> Result<DeadLetters, WireError> {
+    let mut messages = host
+        .read(move |readers| readers.dead_letters(command.after))
+        .await?;
+    let has_more = how_many_fit(&messages) < messages.len();
     messages.truncate(how_many_fit(&messages));
-    Ok(DeadLetters { messages })
+    let last = messages.last().map(|last| last.receipt.message_id);
+    Ok(DeadLetters {
+        messages,
+        next: last.filter(|_| has_more),
+    })
 }

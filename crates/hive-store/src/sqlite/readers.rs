@@ -189,13 +189,13 @@ impl Readers {
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn dead_letters(&self) -> rusqlite::Result<Vec<HistoryRow>> {
+    pub fn dead_letters(&self, after: Option<MessageId>) -> rusqlite::Result<Vec<HistoryRow>> {
         self.with(|conn| {
             conn.prepare_cached(receipts!(
                 "WHERE m.id IN (SELECT message FROM mail \
-                   WHERE state = 3 ORDER BY message LIMIT ?1) ORDER BY m.id"
+                   WHERE state = 3 AND message > ?1 ORDER BY message LIMIT ?2) ORDER BY m.id"
             ))?
-            .query_map([MAX_ROWS], history_from)?
+            .query_map((after.map_or(0, |id| id.0), MAX_ROWS), history_from)?
             .collect()
         })
     }

@@ -53,7 +53,7 @@ fn a_changed_body_is_a_dead_letter_and_blocks_nobody() {
             let received = hive.run(|tx| tx.receive(&receive("ada", "t1", max)));
             let bodies: Vec<_> = received.messages.iter().map(|m| m.body.as_str()).collect();
             assert_eq!(bodies, ["third-body"], "found behind the damaged ones");
-            let dead = hive.readers().dead_letters().unwrap();
+            let dead = hive.readers().dead_letters(None).unwrap();
             assert_eq!(dead.len(), 2);
             assert!(
                 dead.iter().all(|row| row.body.contains("damaged")),

@@ -78,14 +78,12 @@ pub(super) async fn receipts(hive: &TestHive, history: &mut History) -> anyhow::
     dead_letters(&host, history).await
 }
 
-/// Lists the dead letters, discarding what was shown: a list holds only what fits into a line.
+/// Lists the dead letters page by page, and discards them.
 async fn dead_letters(host: &Client, history: &mut History) -> anyhow::Result<()> {
+    let mut page = Dead::default();
     loop {
-        let shown = host.call(&Dead {}).await?.messages;
-        if shown.is_empty() {
-            return Ok(());
-        }
-        for row in shown {
+        let shown = host.call(&page).await?;
+        for row in shown.messages {
             let message_id = row.receipt.message_id;
             let settled = host.call(&Discard { message_id }).await?;
             ensure!(
@@ -95,6 +93,10 @@ async fn dead_letters(host: &Client, history: &mut History) -> anyhow::Result<()
             );
             history.dead.push(message_id);
         }
+        if shown.next.is_none() {
+            return Ok(());
+        }
+        page.after = shown.next;
     }
 }
 

@@ -227,7 +227,7 @@ fn other_host_requests() -> Vec<BoxedStrategy<Encoded>> {
     let position =
         (any::<i64>(), any::<i64>()).prop_map(|(epoch, seq)| EventPosition { epoch, seq });
     vec![
-        encoded(Just(Dead {})),
+        encoded(option::of(message_id()).prop_map(|after| Dead { after })),
         encoded(message_id().prop_map(|message_id| Redeliver { message_id })),
         encoded(message_id().prop_map(|message_id| Discard { message_id })),
         encoded(any::<bool>().prop_map(|all| Questions { all })),

@@ -2,6 +2,7 @@
 
 use std::{fs::Metadata, os::unix::fs::MetadataExt, path::Path};
 
+use hive_store::Readers;
 use hive_wire::socket::{MAX_SOCKET_PATH, fits, reachable};
 use rustix::process::geteuid;
 
@@ -54,6 +55,26 @@ pub(super) fn root_mode(facts: &Facts) -> Finding {
             format!("`chmod go-w {}`", root.display()),
         )
     })
+}
+
+/// Every page of the database is what it should be.
+pub(super) fn database(facts: &Facts) -> Finding {
+    let path = &facts.places.database;
+    if !path.exists() {
+        return Finding::skipped("no database yet");
+    }
+    let problem = Readers::open_file(path).and_then(|readers| readers.integrity());
+    let measured = match problem {
+        Ok(None) => "whole".to_owned(),
+        Ok(Some(problem)) => problem,
+        Err(error) => error.to_string(),
+    };
+    Finding::expect(
+        measured == "whole",
+        measured,
+        "whole",
+        "keep the files and restore a backup: docs/persistence.md tells how",
+    )
 }
 
 /// There is room for messages.

@@ -28,6 +28,7 @@ fn facts(root: &Path, daemon: Result<HiveInfo, String>) -> Facts {
             root: root.to_owned(),
             lock: root.join("lock"),
             host_socket: root.join("run/host.sock"),
+            database: root.join("hive.db"),
         },
         daemon,
     }
@@ -56,6 +57,7 @@ fn ids_are_unique_and_stable() {
             "root-mode",
             "disk-space",
             "socket-path",
+            "database",
             "daemon",
             "daemon-version",
             "lock",
@@ -87,6 +89,23 @@ fn a_healthy_hive_passes() {
     ] {
         assert_eq!(verdict(id, &facts), Verdict::Ok, "{id}");
     }
+}
+
+#[test]
+fn a_damaged_database_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let facts = facts(dir.path(), Ok(info()));
+    assert_eq!(
+        verdict("database", &facts),
+        Verdict::Skipped,
+        "there is none"
+    );
+    let path = dir.path().join("hive.db");
+    let (store, _) = hive_store::sqlite::open(&path, &hive_store::Options::default()).unwrap();
+    store.close().unwrap();
+    assert_eq!(verdict("database", &facts), Verdict::Ok);
+    std::fs::write(&path, vec![7; 64 * 1024]).unwrap();
+    assert_eq!(verdict("database", &facts), Verdict::Failed);
 }
 
 #[test]
