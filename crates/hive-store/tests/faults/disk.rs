@@ -79,12 +79,12 @@ fn fill(store: &mut Store, body: &str) -> (u32, StoreError) {
 #[test]
 fn a_full_disk_fails_whole_groups_and_passes() {
     let test = "disk::a_full_disk_fails_whole_groups_and_passes";
-    let prepare = "mount -t tmpfs -o size=8m tmpfs \"$1\"";
+    let prepare = "mount -t tmpfs -o size=24m tmpfs \"$1\"";
     let Some(dir) = in_child(test, OWN_MOUNTS, prepare) else {
         return;
     };
     let ballast = dir.join("ballast");
-    std::fs::write(&ballast, vec![1_u8; 2 * 1024 * 1024]).unwrap();
+    std::fs::write(&ballast, vec![1_u8; 12 * 1024 * 1024]).unwrap();
     // More is to be laid out than there is room for: the commits need the little there is.
     let mut store = open(&dir, &Options::default());
     let (kept, error) = fill(&mut store, &"x".repeat(30_000));
@@ -131,13 +131,13 @@ fn a_full_disk_fails_whole_groups_and_passes() {
 #[test]
 fn a_checkpoint_that_finds_no_room_fails_no_commit() {
     let test = "disk::a_checkpoint_that_finds_no_room_fails_no_commit";
-    let prepare = "mount -t tmpfs -o size=48m tmpfs \"$1\"";
+    let prepare = "mount -t tmpfs -o size=112m tmpfs \"$1\"";
     let Some(dir) = in_child(test, OWN_MOUNTS, prepare) else {
         return;
     };
     // Much of the room goes to the log, so that it can take commits which the database cannot.
     let options = Options {
-        wal_bytes: 24 * 1024 * 1024,
+        wal_bytes: 40 * 1024 * 1024,
         ..Options::default()
     };
     let mut store = open(&dir, &options);
@@ -155,14 +155,14 @@ fn a_checkpoint_that_finds_no_room_fails_no_commit() {
     let reader = rusqlite::Connection::open(dir.join("hive.db")).unwrap();
     let look = "BEGIN; SELECT count(*) FROM mail";
     reader.execute_batch(look).unwrap();
-    while noted(&dir).0 < 1_850 {
+    while noted(&dir).0 < 7_900 {
         send(&mut store);
     }
     // Now it looks at the newest, so that nearly all is copied: the rest is left to the writer.
     reader.execute_batch(&format!("COMMIT; {look}")).unwrap();
     send(&mut store);
     let deadline = Instant::now() + Duration::from_secs(20);
-    while noted(&dir).1 < 1_850 {
+    while noted(&dir).1 < 7_900 {
         assert!(
             Instant::now() < deadline,
             "the log is not copied: {:?}",
@@ -175,11 +175,11 @@ fn a_checkpoint_that_finds_no_room_fails_no_commit() {
     let mut file = std::fs::File::create(&ballast).unwrap();
     while file.write_all(&[1; 4096]).is_ok() {}
     drop(file);
-    while noted(&dir).0 < 2_000 {
+    while noted(&dir).0 < 8_100 {
         send(&mut store);
     }
     assert!(
-        noted(&dir).1 < 1_900,
+        noted(&dir).1 < 7_960,
         "the database had room: {:?}",
         noted(&dir)
     );
