@@ -97,6 +97,7 @@ impl Running {
             broker,
             readers,
             events,
+            lifecycle: tokio::sync::Mutex::new(()),
             sockets: Mutex::new(BTreeMap::new()),
             tasks: tasks.clone(),
             stop: stop.clone(),

@@ -46,6 +46,8 @@ pub(crate) struct Host {
     pub(crate) broker: Broker,
     pub(crate) readers: Readers,
     pub(crate) events: Arc<EventLog>,
+    /// Held while an agent comes or goes, so that registry and sockets change together.
+    pub(crate) lifecycle: tokio::sync::Mutex<()>,
     /// The agents' sockets.
     pub(crate) sockets: Mutex<BTreeMap<AgentName, Listener>>,
     pub(crate) tasks: TaskTracker,

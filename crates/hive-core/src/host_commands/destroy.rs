@@ -13,6 +13,7 @@ use serde_json::json;
 use super::Host;
 
 pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, WireError> {
+    let _alone = host.lifecycle.lock().await;
     let name = command.name.clone();
     let kept_messages = host
         .broker

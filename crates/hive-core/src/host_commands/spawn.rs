@@ -28,6 +28,7 @@ pub(super) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, Wir
             .hint("use `--runtime none` and run the agent yourself on its socket"));
         }
     };
+    let _alone = host.lifecycle.lock().await;
     let (agent, inbox) = host
         .broker
         .run(move |desk| {
