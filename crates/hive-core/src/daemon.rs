@@ -5,7 +5,7 @@ use std::{
     fs, io,
     net::SocketAddr,
     os::unix::fs::OpenOptionsExt,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -16,7 +16,7 @@ use hive_store::{
     event_log::{self, EventLog},
     sqlite::{self, RootLock},
 };
-use hive_wire::Timestamp;
+use hive_wire::{AgentName, Timestamp};
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
@@ -134,6 +134,11 @@ impl Running {
     /// Where the dashboard is.
     pub fn url(&self) -> &str {
         &self.host.dashboard
+    }
+
+    /// Where the socket of an agent of this name is, or would be.
+    pub fn agent_socket(&self, name: &AgentName) -> PathBuf {
+        self.host.paths.agent_socket(name)
     }
 
     /// Runs until a signal or a failing store, then drains: no new work, answers for what is

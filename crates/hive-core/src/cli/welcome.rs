@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use super::BINARY;
 use crate::daemon::Running;
 
 /// Greets whoever ran `up`.
@@ -13,10 +14,15 @@ use crate::daemon::Running;
 /// # Errors
 /// When stdout cannot be written.
 pub fn welcome(running: &Running, root: Option<&Path>) -> anyhow::Result<()> {
+    // As it was called: the binary need not be on the PATH.
+    let program = std::env::args().next().unwrap_or_else(|| BINARY.to_owned());
+    let program = shell_word(&program);
     let command = match root {
-        Some(root) => format!("hive-c0re --root {}", shell_word(&root.to_string_lossy())),
-        None => "hive-c0re".to_owned(),
+        Some(root) => format!("{program} --root {}", shell_word(&root.to_string_lossy())),
+        None => program,
     };
+    let socket = running.agent_socket(&"ada".parse().expect("a legal name"));
+    let socket = shell_word(&format!("UNIX-CONNECT:{}", socket.display()));
     let mut out = io::stdout().lock();
     writeln!(
         out,
@@ -25,9 +31,9 @@ pub fn welcome(running: &Running, root: Option<&Path>) -> anyhow::Result<()> {
          {command} spawn ada\n  \
          {command} spawn bob\n  \
          {command} send ada 'hello from the operator'\n\n\
-         Be ada, by hand, on her socket (`{command} list` shows where it is):\n  \
-         echo '{{\"cmd\":\"recv\",\"turn\":\"t1\"}}' | socat - UNIX-CONNECT:SOCKET\n  \
-         echo '{{\"cmd\":\"ack_turn\",\"turn\":\"t1\",\"ids\":[1]}}' | socat - UNIX-CONNECT:SOCKET\n  \
+         Be ada, by hand, on her socket:\n  \
+         echo '{{\"cmd\":\"recv\",\"turn\":\"t1\"}}' | socat - {socket}\n  \
+         echo '{{\"cmd\":\"ack_turn\",\"turn\":\"t1\",\"ids\":[1]}}' | socat - {socket}\n  \
          {command} receipt 1\n\n\
          Health: {}/healthz   Everything else: {command} --help\n",
         running.url()

@@ -76,7 +76,7 @@ pub(super) fn claude(_: &Facts) -> Finding {
         found.is_some(),
         found.map_or("not on PATH".to_owned(), |file| file.display().to_string()),
         "on PATH",
-        "without it agents use the native engine",
+        "only agents that run `claude` need it",
     )
     .as_note()
 }
