@@ -94,8 +94,8 @@ where
 }
 
 impl Broker {
-    /// Submits an operation. `done` is called on the broker's thread once the group is durable, or
-    /// with why it was not.
+    /// Submits an operation. `done` is called on the broker's or the postman's thread once the
+    /// group is durable, or with why it was not; on the caller's own when the broker is stopping.
     pub fn submit<T: Send + 'static>(
         &self,
         operation: impl FnOnce(&mut Desk<'_>) -> Result<T, WireError> + Send + 'static,

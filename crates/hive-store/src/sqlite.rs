@@ -169,7 +169,8 @@ impl Store {
     /// Runs one operation in a group of its own.
     ///
     /// # Errors
-    /// The operation's refusal, or a failure of the group as [`Refusal::Sqlite`] would report it.
+    /// Those of [`Self::begin`] and [`Group::commit`]; the operation's own refusal is the inner
+    /// result.
     pub fn one<T>(
         &mut self,
         now: Timestamp,

@@ -1,8 +1,8 @@
 //! Work that nobody waits for: indexing who wrote to whom, and forgetting what is old.
 //!
 //! A chore is a short group of its own. It runs when nothing has come for a moment; under constant
-//! load the indexing still takes a small step now and then, so that the tail that readers scan
-//! stays short.
+//! load the indexing still takes a large step now and then, so that the tail that readers scan
+//! stays bounded.
 
 use std::time::{Duration, Instant};
 

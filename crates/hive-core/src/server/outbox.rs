@@ -1,9 +1,9 @@
 //! Replies on their way to a peer, in the right order.
 //!
 //! Requests without an id are answered in the order they came; those with one as soon as they are
-//! done. Replies are written by whoever has them, usually the broker's thread right after a commit:
-//! going through the connection's own task would cost a thread switch on every answer. Only what
-//! the socket does not take at once waits for that task.
+//! done. Replies are written by whoever has them, usually the broker's or the postman's thread
+//! right after a commit: going through the connection's own task would cost a thread switch on
+//! every answer. Only what the socket does not take at once waits for that task.
 
 use std::{
     collections::VecDeque,

@@ -1,7 +1,8 @@
 //! Messages, leases and acks on SQLite.
 //!
-//! Every method checks before it writes. Whatever an operation did before it was refused is undone
-//! with its savepoint, in the database and in the books.
+//! Every method checks before it writes, so that a refused one has nothing to undo in the database;
+//! what it changed in the books is undone there. [`Group::run_checked`](super::Group::run_checked)
+//! relies on that.
 
 mod place;
 mod receive;

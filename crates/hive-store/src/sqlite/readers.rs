@@ -287,7 +287,7 @@ impl Readers {
     fn connect(&self) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(&self.path, flags)?;
-        // The inbox of a reader is small: listings, not scans.
+        // A small cache will do: readers list, they do not scan.
         conn.pragma_update(None, "cache_size", -512)?;
         Ok(conn)
     }
