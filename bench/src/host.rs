@@ -66,7 +66,7 @@ mod tests {
                       30 22 0:25 / /dev/shm rw - tmpfs tmpfs rw\n\
                       31 22 0:26 / /dev rw shared:2 - devtmpfs udev rw\n";
         for (dir, want) in [
-            ("/work", "ext4"),
+            ("/data", "ext4"),
             ("/dev/shm/x", "tmpfs"),
             ("/dev", "devtmpfs"),
         ] {

@@ -213,18 +213,8 @@ impl Group<'_> {
         &mut self,
         operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        if self.failed.is_some() {
-            return Err(Refusal::Sqlite(lost_transaction()));
-        }
-        self.store.books.begin_operation();
-        let conn = &self.store.conn;
-        conn.prepare_cached("SAVEPOINT operation")?.execute([])?;
-        let mut tx = Tx {
-            conn,
-            books: &mut self.store.books,
-            limits: &self.store.limits,
-            now: self.now,
-        };
+        let mut tx = self.begin_operation()?;
+        tx.conn.prepare_cached("SAVEPOINT operation")?.execute([])?;
         let outcome = operation(&mut tx);
         match self.end_operation(outcome.is_ok()) {
             Ok(()) => outcome,
@@ -249,19 +239,10 @@ impl Group<'_> {
         &mut self,
         operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        if self.failed.is_some() {
-            return Err(Refusal::Sqlite(lost_transaction()));
-        }
-        self.store.books.begin_operation();
-        let conn = &self.store.conn;
-        let before = conn.total_changes();
-        let mut tx = Tx {
-            conn,
-            books: &mut self.store.books,
-            limits: &self.store.limits,
-            now: self.now,
-        };
+        let mut tx = self.begin_operation()?;
+        let before = tx.conn.total_changes();
         let outcome = operation(&mut tx);
+        let conn = &self.store.conn;
         let is_gone = conn.is_autocommit();
         if let Err(refusal) = &outcome {
             if is_gone || conn.total_changes() != before {
@@ -276,6 +257,19 @@ impl Group<'_> {
             return Err(Refusal::Sqlite(lost_transaction()));
         }
         outcome
+    }
+
+    fn begin_operation(&mut self) -> Result<Tx<'_>, Refusal> {
+        if self.failed.is_some() {
+            return Err(Refusal::Sqlite(lost_transaction()));
+        }
+        self.store.books.begin_operation();
+        Ok(Tx {
+            conn: &self.store.conn,
+            books: &mut self.store.books,
+            limits: &self.store.limits,
+            now: self.now,
+        })
     }
 
     /// Keeps or undoes the operation that ran; an error when the transaction itself is gone.
