@@ -46,7 +46,7 @@ impl Metrics {
         let group_seconds = Histogram::new(buckets);
         registry.register(
             "broker_group_seconds",
-            "From taking a group to having answered it",
+            "From taking a group to having answered it or handed its answers over",
             group_seconds.clone(),
         );
         let parked = Gauge::default();

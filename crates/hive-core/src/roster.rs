@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hive_store::sqlite::AgentRecord;
 use hive_wire::{
     AgentName, ErrorCode, Recipient, SenderLabel, WireError,
-    name::{OPERATOR, PARENT, SELF, SYSTEM},
+    name::{OPERATOR, PARENT, RESERVED},
     text,
 };
 
@@ -62,6 +62,13 @@ impl Roster {
         sender: Option<&AgentName>,
         to: &str,
     ) -> Result<Recipient, WireError> {
+        // Its socket may outlive it by a moment.
+        if let Some(gone) = sender.filter(|name| !self.agents.contains_key(*name)) {
+            return Err(WireError::new(
+                ErrorCode::Denied,
+                format!("`{gone}` is no longer an agent of this hive"),
+            ));
+        }
         match to {
             OPERATOR => return Ok(Recipient::Operator),
             PARENT => {
@@ -110,7 +117,7 @@ impl Roster {
         let label: SenderLabel = from
             .parse()
             .map_err(|error| WireError::new(ErrorCode::BadRequest, format!("`from`: {error}")))?;
-        if [OPERATOR, SYSTEM, SELF].contains(&from) || self.agents.contains_key(from) {
+        if RESERVED.contains(&from) || self.agents.contains_key(from) {
             return Err(
                 WireError::new(ErrorCode::Denied, format!("`{from}` is somebody's name"))
                     .hint("a wake carries a label of its own, such as `matrix` or `bash-task-12`"),
@@ -196,6 +203,11 @@ mod tests {
                 .map_err(|error| error.code);
             assert_eq!(found, expected, "{sender:?} → {to:?}");
         }
+        let gone: AgentName = "gone".parse().unwrap();
+        assert!(
+            roster.route(Some(&gone), "bob").is_err(),
+            "destroyed a moment ago"
+        );
         assert!(
             roster
                 .route(None, "adaa")

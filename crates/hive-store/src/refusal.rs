@@ -80,7 +80,9 @@ impl From<&Refusal> for WireError {
                 "`hive-c0re dead` lists the dead letters",
             ),
             Refusal::Conflict(_) => (ErrorCode::Conflict, ""),
-            Refusal::TooMany { .. } => (ErrorCode::LimitReached, "cancel one first"),
+            Refusal::TooMany { .. } => {
+                (ErrorCode::LimitReached, "cancel or end some of them first")
+            }
             Refusal::Denied(_) => (ErrorCode::Denied, ""),
             Refusal::Damaged(_) => (
                 ErrorCode::Storage,

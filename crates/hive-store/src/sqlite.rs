@@ -39,7 +39,7 @@ pub use mail::AtOnce;
 pub use open::{MIGRATIONS, Options, open};
 pub use permissions::Permissions;
 pub use questions::{NewQuestion, QuestionEnd};
-pub use readers::{Counts, HistoryQuery, Readers};
+pub use readers::{Counts, HistoryQuery, Page, Readers};
 pub use reminders::Reminder;
 pub use retention::{Pruned, Retention};
 pub use schedules::{NewSchedule, Schedule};

@@ -64,12 +64,15 @@ fn c3_it_is_the_same_as_sending_and_receiving() {
     assert_eq!(end(&mut quick), end(&mut slow));
 }
 
+/// What is in the way, how it came there, and what is special about the message.
+type Case = (&'static str, fn(&mut Hive), fn(NewMessage) -> NewMessage);
+
 #[test]
 fn whatever_is_in_the_way_leaves_the_message_unsent() {
-    let cases: [(&str, fn(&mut Hive), fn(NewMessage) -> NewMessage); 5] = [
+    let cases: [Case; 5] = [
         (
             "mail waits",
-            |hive| drop(hive.send("bob", "ada", "first")),
+            |hive| assert_eq!(hive.send("bob", "ada", "first").0, 1),
             |message| message,
         ),
         (
@@ -79,7 +82,11 @@ fn whatever_is_in_the_way_leaves_the_message_unsent() {
         ),
         (
             "the turn has ended",
-            |hive| drop(hive.run(|tx| tx.ack_turn(&agent("ada"), &"t1".parse().unwrap(), &[]))),
+            |hive| {
+                let turn = "t1".parse().unwrap();
+                let closed = hive.run(|tx| tx.ack_turn(&agent("ada"), &turn, &[]));
+                assert_eq!(closed.acked, 0);
+            },
             |message| message,
         ),
         (

@@ -37,7 +37,10 @@ fn prune_all(hive: &mut Hive, limit: u32) -> u32 {
 
 fn history(hive: &Hive, query: &HistoryQuery) -> Vec<MessageId> {
     let rows = hive.readers().history(query).unwrap();
-    rows.into_iter().map(|row| row.receipt.message_id).collect()
+    rows.rows
+        .into_iter()
+        .map(|row| row.receipt.message_id)
+        .collect()
 }
 
 fn with(party: &str) -> HistoryQuery {
@@ -421,7 +424,7 @@ fn the_operators_inbox_is_read_and_acked() {
     let other = hive.send("ada", "bob", "not the operator's");
     let inbox = |hive: &Hive, after| -> Vec<MessageId> {
         let rows = hive.readers().operator_inbox(after).unwrap();
-        rows.into_iter().map(|message| message.id).collect()
+        rows.rows.into_iter().map(|message| message.id).collect()
     };
     assert_eq!(inbox(&hive, None), ids);
     assert_eq!(inbox(&hive, Some(ids[1])), ids[2..]);

@@ -10,7 +10,7 @@ use serde::{
     de::{self, DeserializeOwned},
 };
 
-use crate::{ErrorCode, WireError, text};
+use crate::{ErrorCode, WireError, line::MAX_LINE, text};
 
 /// One command of a socket, with the reply it gets.
 pub trait Command: Serialize + DeserializeOwned {
@@ -206,18 +206,21 @@ pub fn encode_reply<R: Serialize>(
             error,
         }),
     };
-    encoded.unwrap_or_else(|error| {
-        let error = WireError::new(
-            ErrorCode::Storage,
-            format!("cannot encode the reply: {error}"),
-        );
-        line(&ErrorLine {
-            ok: false,
-            id,
-            error: &error,
-        })
-        .expect("plain strings encode")
+    let problem = match encoded {
+        Ok(line) if line.len() <= MAX_LINE + 1 => return line,
+        // A peer would cut the connection; whoever makes replies keeps them shorter.
+        Ok(line) => format!(
+            "the reply has {} bytes, and a line has at most {MAX_LINE}",
+            line.len()
+        ),
+        Err(error) => format!("cannot encode the reply: {error}"),
+    };
+    line(&ErrorLine {
+        ok: false,
+        id,
+        error: &WireError::new(ErrorCode::LimitReached, problem),
     })
+    .expect("plain strings encode")
 }
 
 fn line<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {

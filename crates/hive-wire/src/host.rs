@@ -320,8 +320,11 @@ pub struct Questions {
 /// Questions, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionList {
-    /// One row each.
+    /// One row each, as many as fit into a line.
     pub questions: Vec<QuestionRow>,
+    /// True when there are more: they show once some of these are answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
 }
 
 /// A question with its answer.

@@ -19,11 +19,13 @@ pub const OPERATOR: &str = "operator";
 pub const SYSTEM: &str = "system";
 /// The name of a turn that an agent asked for itself.
 pub const SELF: &str = "self";
+/// The label of a reminder that fired.
+pub const REMINDER: &str = "reminder";
 /// The recipient that stands for the sender's parent in the tree.
 pub const PARENT: &str = "<parent>";
 
 /// Names that no agent may have, because they mean something else on the wire.
-pub const RESERVED: &[&str] = &[OPERATOR, SYSTEM, SELF, "parent", "all", "none"];
+pub const RESERVED: &[&str] = &[OPERATOR, SYSTEM, SELF, REMINDER, "parent", "all", "none"];
 
 /// Why a name or label was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -1,9 +1,15 @@
 //! `get_loose_ends`: open questions and reminders of the caller or one of its children (M6).
 
-use hive_wire::agent::{GetLooseEnds, LooseEnd, LooseEnds};
+use hive_wire::{
+    agent::{GetLooseEnds, LooseEnd, LooseEnds},
+    text,
+};
 
 use super::Caller;
 use crate::server::Reply;
+
+/// How much of a question or reminder is shown, so that all of them fit into a line.
+const SHOWN: usize = 500;
 
 pub(super) fn run(caller: &Caller, command: GetLooseEnds, reply: Reply<LooseEnds>) {
     let name = caller.name.clone();
@@ -19,12 +25,12 @@ pub(super) fn run(caller: &Caller, command: GetLooseEnds, reply: Reply<LooseEnds
                 question_id: row.question_id,
                 asker: row.asker,
                 target: row.target,
-                question: row.question,
+                question: text::shorten(&row.question, SHOWN),
                 expires_at: row.expires_at,
             });
             let reminders = reminders.into_iter().map(|reminder| LooseEnd::Reminder {
                 reminder_id: reminder.id,
-                message: reminder.body,
+                message: text::shorten(&reminder.body, SHOWN),
                 due_at: reminder.due_at,
             });
             Ok(LooseEnds {

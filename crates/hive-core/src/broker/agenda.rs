@@ -9,7 +9,7 @@ use hive_store::{
     NewMessage, Refusal,
     sqlite::{QuestionEnd, Reminder, Tx},
 };
-use hive_wire::{SenderLabel, Timestamp};
+use hive_wire::{SenderLabel, Timestamp, WireError, name::REMINDER};
 
 use super::Desk;
 
@@ -20,6 +20,8 @@ const LOOK_AGAIN: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     next: Option<Timestamp>,
+    /// Not to be looked at before, because something that is due cannot be dealt with.
+    paused_until: Option<Instant>,
 }
 
 impl Agenda {
@@ -28,45 +30,57 @@ impl Agenda {
         let times = [tx.next_reminder()?, tx.next_expiry()?];
         Ok(Self {
             next: times.into_iter().flatten().min(),
+            paused_until: None,
         })
     }
 
+    /// Lets what cannot be dealt with rest for a while.
+    pub(super) fn pause(&mut self) {
+        self.paused_until = Some(Instant::now() + LOOK_AGAIN);
+    }
+
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
-        self.next.is_some_and(|next| next <= now)
+        let is_paused = self
+            .paused_until
+            .is_some_and(|until| until > Instant::now());
+        !is_paused && self.next.is_some_and(|next| next <= now)
     }
 
     /// When to look at the clock again.
     pub(super) fn wake_at(&self, now: Timestamp) -> Option<Instant> {
-        Some(Instant::now() + self.next?.until(now).min(LOOK_AGAIN))
+        let at = Instant::now() + self.next?.until(now).min(LOOK_AGAIN);
+        Some(self.paused_until.map_or(at, |until| until.max(at)))
     }
 }
 
-/// Fires everything that is due, in the order it was due.
-pub(super) fn fire(desk: &mut Desk<'_>) {
-    match desk.store(|tx| tx.take_due_reminders()) {
-        Ok(due) => due.into_iter().for_each(|reminder| deliver(desk, reminder)),
-        Err(error) => tracing::error!(%error, "cannot look for due reminders"),
-    }
-    match desk.store(|tx| tx.expired_questions()) {
-        Ok(expired) => {
-            for id in expired {
-                if let Err(error) = desk.end_question(id, &QuestionEnd::Expired) {
-                    tracing::error!(question = id.0, %error, "cannot let a question expire");
-                }
-            }
-        }
-        Err(error) => tracing::error!(%error, "cannot look for expired questions"),
+/// Fires everything that is due, in the order it was due; whether all of it could be.
+pub(super) fn fire(desk: &mut Desk<'_>) -> bool {
+    let fired = fire_reminders(desk).and_then(|()| expire_questions(desk));
+    if let Err(error) = &fired {
+        tracing::error!(%error, "something that is due cannot be dealt with");
     }
     desk.agenda_changed();
+    fired.is_ok()
 }
 
-fn deliver(desk: &mut Desk<'_>, reminder: Reminder) {
-    let from: SenderLabel = "reminder".parse().expect("a legal label");
+fn fire_reminders(desk: &mut Desk<'_>) -> Result<(), WireError> {
+    let due = desk.store(|tx| tx.take_due_reminders())?;
+    due.into_iter()
+        .try_for_each(|reminder| deliver(desk, reminder))
+}
+
+fn expire_questions(desk: &mut Desk<'_>) -> Result<(), WireError> {
+    for id in desk.store(|tx| tx.expired_questions())? {
+        desk.end_question(id, &QuestionEnd::Expired)?;
+    }
+    Ok(())
+}
+
+fn deliver(desk: &mut Desk<'_>, reminder: Reminder) -> Result<(), WireError> {
+    let from: SenderLabel = REMINDER.parse().expect("a legal label");
     let message = NewMessage {
         bounded: false,
         ..NewMessage::plain(from, reminder.agent.into(), reminder.body)
     };
-    if let Err(error) = desk.send(message) {
-        tracing::error!(reminder = reminder.id.0, %error, "cannot deliver a reminder");
-    }
+    desk.send(message).map(|_| ())
 }

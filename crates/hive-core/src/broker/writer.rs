@@ -68,9 +68,11 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("broker".to_owned())
             .spawn(move || {
-                let result = work.run();
-                on_end();
-                result
+                let _leaving = Leaving {
+                    queue: Arc::clone(&work.queue),
+                    on_end: Some(on_end),
+                };
+                work.run()
             })
             .context("cannot start the broker's thread")?;
         Ok((Broker { queue }, Self { thread }))
@@ -89,6 +91,22 @@ impl Writer {
             let remedy = error.remedy();
             anyhow::Error::new(error).context(format!("the store ended; {remedy}"))
         })
+    }
+}
+
+/// Tells everybody that the thread is gone, also when it panicked: work that nobody will do must
+/// not be taken.
+struct Leaving<OnEnd: FnOnce()> {
+    queue: Arc<Queue>,
+    on_end: Option<OnEnd>,
+}
+
+impl<OnEnd: FnOnce()> Drop for Leaving<OnEnd> {
+    fn drop(&mut self) {
+        self.queue.stop();
+        if let Some(on_end) = self.on_end.take() {
+            on_end();
+        }
     }
 }
 
@@ -193,14 +211,15 @@ impl Work {
         while let Some(waiter) = desk.lobby.pop_due(began) {
             desk.time_is_up(waiter);
         }
-        if self.agenda.is_due(now) {
-            agenda::fire(&mut desk);
-        }
+        let fired = !self.agenda.is_due(now) || agenda::fire(&mut desk);
         if desk.spoken.agenda_changed {
             match desk.group.run(|tx| Agenda::look_up(tx)) {
                 Ok(next) => self.agenda = next,
                 Err(error) => tracing::error!(%error, "cannot look up what is due next"),
             }
+        }
+        if !fired {
+            self.agenda.pause();
         }
         let Desk { group, spoken, .. } = desk;
         Ok((group.commit(), spoken, count))

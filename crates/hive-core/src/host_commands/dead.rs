@@ -7,17 +7,15 @@ use hive_wire::{
     host::{Dead, DeadLetters},
 };
 
-use super::{Host, history::how_many_fit};
+use super::Host;
 
 pub(super) async fn run(host: Arc<Host>, command: Dead) -> Result<DeadLetters, WireError> {
-    let mut messages = host
+    let page = host
         .read(move |readers| readers.dead_letters(command.after))
         .await?;
-    let has_more = how_many_fit(&messages) < messages.len();
-    messages.truncate(how_many_fit(&messages));
-    let last = messages.last().map(|last| last.receipt.message_id);
+    let last = page.rows.last().map(|last| last.receipt.message_id);
     Ok(DeadLetters {
-        messages,
-        next: last.filter(|_| has_more),
+        next: last.filter(|_| page.more),
+        messages: page.rows,
     })
 }

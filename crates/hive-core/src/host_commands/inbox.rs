@@ -1,4 +1,4 @@
-//! `inbox`: the operator's mail, looked at without being consumed.
+//! `inbox`: the operator's mail, looked at without being consumed, as much as fits into a line.
 
 use std::sync::Arc;
 
@@ -7,8 +7,10 @@ use hive_wire::{WireError, agent::Messages, host::Inbox};
 use super::Host;
 
 pub(super) async fn run(host: Arc<Host>, command: Inbox) -> Result<Messages, WireError> {
-    let messages = host
+    let page = host
         .read(move |readers| readers.operator_inbox(command.after))
         .await?;
-    Ok(Messages { messages })
+    Ok(Messages {
+        messages: page.rows,
+    })
 }

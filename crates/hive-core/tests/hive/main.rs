@@ -12,6 +12,7 @@ mod environment;
 mod http;
 mod loose_ends;
 mod mail;
+mod pages;
 mod peer;
 mod restart;
 mod turns;

@@ -280,11 +280,18 @@ impl Model {
     }
 
     fn check_room(&self, message: &NewMessage) -> Result<(), Refusal> {
-        let waiting = self.waiting(message.to.as_str());
-        let of_kind = waiting
-            .iter()
-            .filter(|id| id.is_transient() == message.transient);
-        let depth = of_kind.count();
+        let depth = if message.transient {
+            let open = [MessageState::Stored, MessageState::Leased];
+            let of_recipient = self.letters.values().filter(|letter| {
+                letter.is_transient()
+                    && letter.message.to == message.to.as_str()
+                    && open.contains(&letter.state)
+            });
+            of_recipient.count()
+        } else {
+            let waiting = self.waiting(message.to.as_str());
+            waiting.iter().filter(|id| !id.is_transient()).count()
+        };
         let full = if message.transient {
             depth >= TRANSIENT_DEPTH
         } else {

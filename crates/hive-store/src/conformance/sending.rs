@@ -197,6 +197,11 @@ pub(super) fn m16_transient_messages_are_bounded(hive: &mut Script<'_>) {
     assert_eq!(hive.inbox("ada").unread as usize, wakes.len() - refused);
     let id = hive.say("bob", "ada", "a durable one has room of its own");
     assert_eq!(hive.state(id), MessageState::Stored);
-    assert_eq!(hive.recv("ada", "t1", "", 32).messages.len(), 32);
+    let held = hive.recv("ada", "t1", "", 32).messages;
+    assert_eq!(held.len(), 32);
+    let more = Op::Send(transient("ada", "what a turn holds takes room too"));
+    assert_eq!(hive.refusal(more), Why::InboxFull);
+    let ids: Vec<_> = held.iter().map(|message| message.id).collect();
+    assert_eq!(hive.ack("ada", "t1", &ids).acked, 32);
     hive.send(transient("ada", "there is room again"));
 }

@@ -9,6 +9,7 @@ use hive_wire::{
     MessageId, SenderLabel, Timestamp,
     agent::{Message, MessageState, Receipt},
     host::{HistoryRow, QuestionRow},
+    text,
 };
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, named_params};
 
@@ -39,6 +40,46 @@ const IDLE_CONNECTIONS: usize = 4;
 const DAMAGED_BODY: &str = "[this message is damaged on disk: its checksum does not match]";
 /// The most rows any listing returns.
 const MAX_ROWS: u32 = 1_000;
+
+/// How many bytes of bodies a page has, so that it fits into one line of the wire.
+const PAGE_BYTES: usize = 768 * 1024;
+/// What a row costs in a line besides its body.
+const ROW_BYTES: usize = 512;
+
+/// As many rows as were asked for or fit into one line, and whether there are more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The rows; at least one, unless there are none.
+    pub rows: Vec<T>,
+    /// Whether reading on from the last of them brings more.
+    pub more: bool,
+}
+
+impl<T> Page<T> {
+    /// Takes rows until the page is full, and reads no further: bodies may be large.
+    fn fill(
+        rows: impl Iterator<Item = rusqlite::Result<T>>,
+        limit: u32,
+        body: impl Fn(&T) -> &str,
+    ) -> rusqlite::Result<Self> {
+        let mut page = Self {
+            rows: Vec::new(),
+            more: false,
+        };
+        let mut bytes = 0;
+        for row in rows {
+            let row = row?;
+            bytes += text::encoded_length(body(&row)) + ROW_BYTES;
+            let is_full = bytes > PAGE_BYTES && !page.rows.is_empty();
+            if is_full || page.rows.len() >= limit as usize {
+                page.more = true;
+                break;
+            }
+            page.rows.push(row);
+        }
+        Ok(page)
+    }
+}
 
 /// A handle for reading; share it freely.
 #[derive(Debug)]
@@ -95,13 +136,14 @@ impl Readers {
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn operator_inbox(&self, after: Option<MessageId>) -> rusqlite::Result<Vec<Message>> {
+    pub fn operator_inbox(&self, after: Option<MessageId>) -> rusqlite::Result<Page<Message>> {
         self.with(|conn| {
-            conn.prepare_cached(receipts!(
+            let mut inbox = conn.prepare_cached(receipts!(
                 "WHERE m.id IN (SELECT message FROM mail WHERE recipient = 'operator' \
                    AND state = 0 AND message > ?1 ORDER BY message LIMIT ?2) ORDER BY m.id"
-            ))?
-            .query_map((after.map_or(0, |id| id.0), MAX_ROWS), |row| {
+            ))?;
+            let after = after.map_or(0, |id| id.0);
+            let rows = inbox.query_map((after, MAX_ROWS + 1), |row| {
                 let HistoryRow {
                     receipt,
                     body,
@@ -116,8 +158,8 @@ impl Readers {
                     sent_at: receipt.sent_at,
                     delivery: receipt.deliveries,
                 })
-            })?
-            .collect()
+            })?;
+            Page::fill(rows, MAX_ROWS, |message| &message.body)
         })
     }
 
@@ -137,27 +179,28 @@ impl Readers {
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn history(&self, query: &HistoryQuery) -> rusqlite::Result<Vec<HistoryRow>> {
+    pub fn history(&self, query: &HistoryQuery) -> rusqlite::Result<Page<HistoryRow>> {
         let before = query.before.map_or(i64::MAX, |id| id.0);
-        let limit = query.limit.clamp(1, MAX_ROWS);
+        let wanted = query.limit.clamp(1, MAX_ROWS);
+        let limit = wanted + 1;
         self.with(|conn| match (&query.thread, &query.with) {
             (Some(thread), _) => {
                 let root = thread_root(conn, *thread)?;
-                conn.prepare_cached(receipts!(
+                let mut thread = conn.prepare_cached(receipts!(
                     "WHERE m.id IN (\
                        SELECT id FROM (SELECT id FROM messages \
                          WHERE thread = :root AND id < :before ORDER BY id DESC LIMIT :limit) \
                        UNION ALL SELECT :root WHERE :root < :before) \
                      ORDER BY m.id DESC LIMIT :limit"
-                ))?
-                .query_map(
+                ))?;
+                let rows = thread.query_map(
                     named_params! {":before": before, ":root": root, ":limit": limit},
                     history_from,
-                )?
-                .collect()
+                )?;
+                Page::fill(rows, wanted, |row| &row.body)
             }
-            (None, Some(party)) => conn
-                .prepare_cached(receipts!(
+            (None, Some(party)) => {
+                let mut with = conn.prepare_cached(receipts!(
                     "WHERE m.id IN (\
                        SELECT message FROM (SELECT message FROM correspondence \
                          WHERE party = :party AND message < :before \
@@ -167,21 +210,23 @@ impl Readers {
                          AND id < :before AND (sender = :party OR recipient = :party) \
                          ORDER BY id DESC LIMIT :limit)) \
                      ORDER BY m.id DESC LIMIT :limit"
-                ))?
-                .query_map(
+                ))?;
+                let rows = with.query_map(
                     named_params! {":before": before, ":party": party, ":limit": limit},
                     history_from,
-                )?
-                .collect(),
-            (None, None) => conn
-                .prepare_cached(receipts!(
+                )?;
+                Page::fill(rows, wanted, |row| &row.body)
+            }
+            (None, None) => {
+                let mut all = conn.prepare_cached(receipts!(
                     "WHERE m.id < :before ORDER BY m.id DESC LIMIT :limit"
-                ))?
-                .query_map(
+                ))?;
+                let rows = all.query_map(
                     named_params! {":before": before, ":limit": limit},
                     history_from,
-                )?
-                .collect(),
+                )?;
+                Page::fill(rows, wanted, |row| &row.body)
+            }
         })
     }
 
@@ -189,14 +234,15 @@ impl Readers {
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn dead_letters(&self, after: Option<MessageId>) -> rusqlite::Result<Vec<HistoryRow>> {
+    pub fn dead_letters(&self, after: Option<MessageId>) -> rusqlite::Result<Page<HistoryRow>> {
         self.with(|conn| {
-            conn.prepare_cached(receipts!(
+            let mut dead = conn.prepare_cached(receipts!(
                 "WHERE m.id IN (SELECT message FROM mail \
                    WHERE state = 3 AND message > ?1 ORDER BY message LIMIT ?2) ORDER BY m.id"
-            ))?
-            .query_map((after.map_or(0, |id| id.0), MAX_ROWS), history_from)?
-            .collect()
+            ))?;
+            let after = after.map_or(0, |id| id.0);
+            let rows = dead.query_map((after, MAX_ROWS + 1), history_from)?;
+            Page::fill(rows, MAX_ROWS, |row| &row.body)
         })
     }
 

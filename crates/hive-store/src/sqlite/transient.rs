@@ -9,8 +9,10 @@ use hive_wire::{MessageId, ReqId, Timestamp, agent::Message, text};
 
 use super::mail::{ENVELOPE_BYTES, count};
 
-/// The most transient messages that wait in one inbox.
+/// The most transient messages of one agent, waiting or held by its turn.
 pub(super) const MAX_WAITING: u32 = 1_000;
+/// The most bytes of bodies they may have together.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Transients {
@@ -122,6 +124,18 @@ impl Transients {
         self.waiting
             .get(agent)
             .map_or(0, |queue| count(queue.len()))
+    }
+
+    /// Whether this agent has as much in memory as it may, waiting or held by its turn.
+    pub(super) fn is_full(&self, agent: &str) -> bool {
+        let waiting = self.waiting.get(agent).into_iter().flatten();
+        let held = self.held.get(agent).into_iter().flatten();
+        let (mut messages, mut bytes) = (0, 0);
+        for message in waiting.chain(held.map(|held| &held.message)) {
+            messages += 1;
+            bytes += message.body.len();
+        }
+        messages >= MAX_WAITING || bytes >= MAX_BYTES
     }
 
     pub(super) fn push(&mut self, agent: &str, message: Message) {

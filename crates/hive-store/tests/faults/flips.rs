@@ -54,12 +54,12 @@ fn a_changed_body_is_a_dead_letter_and_blocks_nobody() {
             let bodies: Vec<_> = received.messages.iter().map(|m| m.body.as_str()).collect();
             assert_eq!(bodies, ["third-body"], "found behind the damaged ones");
             let dead = hive.readers().dead_letters(None).unwrap();
-            assert_eq!(dead.len(), 2);
+            assert_eq!(dead.rows.len(), 2);
             assert!(
-                dead.iter().all(|row| row.body.contains("damaged")),
+                dead.rows.iter().all(|row| row.body.contains("damaged")),
                 "{dead:?}"
             );
-            let states = dead.iter().map(|row| row.receipt.state);
+            let states = dead.rows.iter().map(|row| row.receipt.state);
             assert!(states.into_iter().all(|state| state == MessageState::Dead));
             let inbox = hive.run(|tx| tx.inbox(&"ada".parse().unwrap()));
             assert_eq!((inbox.unread, inbox.inflight), (0, 1));
@@ -79,14 +79,22 @@ fn a_changed_body_is_not_shown_as_if_it_were_true() {
         flip(&hive, place_of(&hive, "for-the-operator"), bits);
         hive.start().unwrap();
         let inbox = hive.readers().operator_inbox(None).unwrap();
-        assert!(inbox[0].body.contains("damaged"), "{:?}", inbox[0].body);
-        assert_eq!(inbox[1].body, "another");
+        assert!(
+            inbox.rows[0].body.contains("damaged"),
+            "{:?}",
+            inbox.rows[0].body
+        );
+        assert_eq!(inbox.rows[1].body, "another");
         let query = HistoryQuery {
             limit: 9,
             ..HistoryQuery::default()
         };
         let history = hive.readers().history(&query).unwrap();
-        assert!(history[1].body.contains("damaged"), "{:?}", history[1].body);
+        assert!(
+            history.rows[1].body.contains("damaged"),
+            "{:?}",
+            history.rows[1].body
+        );
     }
 }
 
@@ -181,7 +189,11 @@ fn nothing_wrong_comes_out(copy: &std::path::Path, sent: &[String]) {
         limit: 100,
         ..HistoryQuery::default()
     };
-    for row in readers.history(&query).unwrap_or_default() {
+    for row in readers
+        .history(&query)
+        .map(|page| page.rows)
+        .unwrap_or_default()
+    {
         let place = usize::try_from(row.receipt.message_id.0 - 1).unwrap_or(usize::MAX);
         let is_true = sent.get(place) == Some(&row.body);
         assert!(is_true || row.body.contains("damaged on disk"), "{row:?}");

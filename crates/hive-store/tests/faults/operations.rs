@@ -135,7 +135,7 @@ fn an_id_that_was_undone_takes_no_other_with_it() {
         limit: 10,
         ..Default::default()
     };
-    let newest = &hive.readers().history(&query).unwrap()[0];
+    let newest = &hive.readers().history(&query).unwrap().rows[0];
     assert_eq!(
         newest.receipt.message_id, next,
         "it must not pass for indexed"
@@ -149,7 +149,7 @@ fn many_foreign_ids_in_an_ack_cost_little() {
         ..small()
     });
     let mut group = hive.store().begin(at(5)).unwrap();
-    for _ in 0..5_000 {
+    for _ in 0..4_000 {
         group.run(|tx| tx.send(message("bob", "ada", "x"))).unwrap();
     }
     group.commit().unwrap();
@@ -162,7 +162,7 @@ fn many_foreign_ids_in_an_ack_cost_little() {
     let ids: Vec<_> = (1_000_000..1_120_000).map(MessageId).collect();
     let began = std::time::Instant::now();
     let closed = hive.run(|tx| tx.ack_turn(&agent("ada"), &"t1".parse().unwrap(), &ids));
-    assert_eq!(closed.requeued, 5_000);
+    assert_eq!(closed.requeued, 4_000);
     let took = began.elapsed();
     assert!(took.as_secs() < 5, "the writer stood still for {took:?}");
 }

@@ -180,6 +180,7 @@ fn the_daemon() {
 #[test]
 fn questions_and_answers() {
     let list = host::QuestionList {
+        more: false,
         questions: vec![host::QuestionRow {
             question_id: QuestionId(9),
             asker: "ada".parse().unwrap(),

@@ -12,6 +12,9 @@ use crate::{
     sqlite::{Tx, books::OpenTurn, turns::Outcome},
 };
 
+/// The most durable messages that one turn may hold when it asks for more.
+const MAX_HELD: u32 = 4_096;
+
 impl Tx<'_> {
     /// The turn that `name` stands for, opened if it is new, and the one it displaced.
     pub(super) fn join_or_open(
@@ -61,6 +64,7 @@ impl Tx<'_> {
         open: &mut OpenTurn,
     ) -> Result<Vec<Message>, Refusal> {
         let agent = &receive.agent;
+        self.check_room(agent, open)?;
         let (transient, bytes) =
             self.books
                 .transients
@@ -92,6 +96,24 @@ impl Tx<'_> {
                 .take(agent.as_str(), transient, true, receive.req.as_ref());
         messages.extend(durable);
         Ok(messages)
+    }
+
+    /// Refuses a turn that holds more than it could ever deal with: ending it is one operation.
+    fn check_room(&self, agent: &AgentName, open: &OpenTurn) -> Result<(), Refusal> {
+        if open.seq.is_none() {
+            return Ok(());
+        }
+        let held: u32 = self
+            .conn
+            .prepare_cached("SELECT count(*) FROM mail WHERE recipient = ?1 AND state = 1")?
+            .query_row([agent.as_str()], |row| row.get(0))?;
+        if held >= MAX_HELD {
+            return Err(Refusal::TooMany {
+                what: "messages in one turn",
+                limit: MAX_HELD,
+            });
+        }
+        Ok(())
     }
 
     /// Acks and returns the oldest waiting messages.

@@ -92,7 +92,7 @@ impl Tx<'_> {
 
     pub(super) fn send_transient(&mut self, message: NewMessage) -> Result<Sent, Refusal> {
         let to = message.to.to_string();
-        if self.books.transients.waiting(&to) >= MAX_WAITING {
+        if self.books.transients.is_full(&to) {
             return Err(Refusal::InboxFull {
                 recipient: to,
                 depth: MAX_WAITING,
