@@ -44,8 +44,8 @@ test: ## Run everything that must pass: lints, tests, documentation tests
 	@$(MAKE) --no-print-directory lint
 # The tests start the daemon's own binary; --all-targets builds it with the features that they use.
 	$(CARGO) build $(LOCKED) $(CHECKED) --all-targets
-	$(CARGO) nextest run $(LOCKED) $(CHECKED)
 	$(CARGO) test --quiet $(LOCKED) $(CHECKED) --doc
+	$(CARGO) nextest run $(LOCKED) $(CHECKED)
 
 .PHONY: lint
 lint: ## Check format, lints, scripts, documentation links and dependencies

@@ -15,7 +15,10 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     let result = Paths::find(cli.root.as_deref()).and_then(|paths| {
+        // One thread for all sockets: a second one would be woken for every request that comes
+        // alone, find nothing, and delay the answer. What takes time has threads of its own.
         let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
             .enable_all()
             .build()?;
         match cli.command {
