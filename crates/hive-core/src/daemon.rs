@@ -146,14 +146,14 @@ impl Running {
     ///
     /// # Errors
     /// What ended the store.
-    pub async fn run(self) -> anyhow::Result<()> {
+    pub async fn run(mut self) -> anyhow::Result<()> {
         notify(&[sd_notify::NotifyState::Ready]);
         let signalled = wait_for_signal(&self.stop).await;
         tracing::info!(reason = signalled, "stopping");
         notify(&[sd_notify::NotifyState::Stopping]);
         self.host.broker.stop();
-        // Joining the broker first: it answers everybody who waits, and those answers still go out.
-        let ended = tokio::task::spawn_blocking(move || self.writer.join()).await;
+        // The broker first: it answers everybody who waits, and those answers still go out.
+        let ended = self.writer.ended().await;
         self.stop.cancel();
         self.tasks.close();
         if timeout(GRACE, self.tasks.wait()).await.is_err() {
@@ -163,11 +163,15 @@ impl Running {
             );
         }
         let events = Arc::clone(&self.host.events);
-        let closed = tokio::task::spawn_blocking(move || events.close()).await;
+        let closed = tokio::task::spawn_blocking(move || {
+            self.writer.release();
+            events.close()
+        })
+        .await;
         if let Ok(Err(error)) = closed {
             tracing::warn!(%error, "the event log did not end cleanly");
         }
-        ended.context("the broker's thread is gone")?
+        ended
     }
 }
 
