@@ -9,6 +9,9 @@ use tokio::{sync::Notify, task::yield_now, time::timeout_at};
 
 use super::{Job, stopping};
 
+/// How often the connections are heard before a group begins, as long as each time brings more.
+const HEARINGS: u32 = 4;
+
 #[derive(Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
@@ -53,17 +56,28 @@ impl Queue {
 
     /// Moves everything that waits into `jobs`, sleeping until there is something or `until`.
     pub(super) async fn take(&self, jobs: &mut Vec<Box<dyn Job>>, until: Option<Instant>) -> Found {
-        // Connections live on the same thread: whoever has something to say speaks first, so that
-        // neither a flood of jobs silences them nor a group goes without those who are ready.
-        if !self.lock().jobs.is_empty() {
-            yield_now().await;
-        }
         loop {
+            self.gather().await;
             match self.take_now(jobs) {
                 Some(found) => return found,
                 None if !self.sleep(until).await => return Found::Nothing,
                 None => {}
             }
+        }
+    }
+
+    /// Hears the connections, which live on the same thread, for as long as they bring more: so
+    /// that a flood of jobs does not silence them, and one sync serves everybody who is ready. It
+    /// never waits for anybody: a job that comes alone is taken up at once.
+    async fn gather(&self) {
+        let mut heard = 0;
+        for _ in 0..HEARINGS {
+            let waiting = self.lock().jobs.len();
+            if waiting == heard {
+                return;
+            }
+            heard = waiting;
+            yield_now().await;
         }
     }
 

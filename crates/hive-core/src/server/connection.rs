@@ -144,12 +144,11 @@ impl<S: Service> Connection<'_, S> {
             due_while(&mut line_due, is_late, limits.line_time);
             due_while(&mut unsent_due, unsent > 0, limits.write_time);
             let look_at = (!may_read).then(|| Instant::now() + LOOK_AGAIN);
-            // Every arm is cancel-safe: readiness, notifications and timers hold nothing.
+            // Every arm is cancel-safe: readiness, notifications and timers hold nothing. Deadlines
+            // come after what they wait for: a commit that took long is not the peer's fault.
             tokio::select! {
                 biased;
                 () = &mut stopped => return End::Quietly,
-                () = at(line_due) => return End::With(too_slow(limits.line_time)),
-                () = at(unsent_due) => return End::Quietly,
                 ready = self.outbox.socket().writable(), if unsent > 0 => {
                     if ready.and_then(|()| self.outbox.flush()).is_err() {
                         return End::Quietly;
@@ -168,6 +167,8 @@ impl<S: Service> Connection<'_, S> {
                         Err(_) => return End::Quietly,
                     }
                 }
+                () = at(line_due) => return End::With(too_slow(limits.line_time)),
+                () = at(unsent_due) => return End::Quietly,
                 () = self.outbox.changed().notified() => {}
                 () = at(look_at) => {
                     if self.outbox.socket().has_hung_up() {
