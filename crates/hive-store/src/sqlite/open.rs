@@ -14,7 +14,11 @@ use super::{
 };
 
 /// The scripts that lead from each format to the next; their number is the newest format.
-pub const MIGRATIONS: &[&str] = &[include_str!("migrations/0001.sql")];
+pub const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003_reports.sql"),
+];
 
 /// Of new databases; an older file keeps its own. [`super::checkpoint`] counts frames of this size.
 const PAGE_SIZE: u32 = 4096;
