@@ -12,10 +12,15 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
 # The packages whose binaries are shipped, built without failpoints.
-SHIPPED := -p hive-core
+SHIPPED := -p hive-core -p hive-harness -p hive-rehearsal
 # Clippy, tests and docs all build the whole workspace with the same features and profile, so that
 # cargo compiles dependencies (and the bundled SQLite) once for all of them.
 CHECKED := --workspace --features hive-core/failpoints,hive-store/failpoints
+
+# Where setup.sh puts the real engine for the tests. It is named to them, so that a test that needs
+# it fails without it instead of being left out.
+CLAUDE_CPU := $(patsubst aarch64,arm64,$(patsubst x86_64,x64,$(shell uname -m)))
+CLAUDE_BIN := $(abspath $(TARGET_DIR))/claude/node_modules/@anthropic-ai/claude-code-linux-$(CLAUDE_CPU)/claude
 
 # A continuous-integration run must not change Cargo.lock, and never builds twice in one place.
 ifdef CI
@@ -30,7 +35,7 @@ help: ## List the targets
 .PHONY: up
 up: ## Build and start a hive in the foreground; Ctrl-C stops it (ROOT=dir PORT=n)
 	@scripts/setup.sh build
-	$(CARGO) build --release $(LOCKED) -p hive-core --bin hive-c0re
+	$(CARGO) build --release $(LOCKED) $(SHIPPED) --bins
 	@exec $(TARGET_DIR)/release/hive-c0re $${ROOT:+--root "$$ROOT"} up $${PORT:+--port "$$PORT"}
 
 .PHONY: build
@@ -45,7 +50,7 @@ test: ## Run everything that must pass: lints, tests, documentation tests
 # The tests start the daemon's own binary; --all-targets builds it with the features that they use.
 	$(CARGO) build $(LOCKED) $(CHECKED) --all-targets
 	$(CARGO) test --quiet $(LOCKED) $(CHECKED) --doc
-	$(CARGO) nextest run $(LOCKED) $(CHECKED)
+	CLAUDE_BIN='$(CLAUDE_BIN)' HIVE_REQUIRE_CLAUDE=1 $(CARGO) nextest run $(LOCKED) $(CHECKED)
 
 .PHONY: lint
 lint: ## Check format, lints, scripts, documentation links and dependencies
@@ -69,22 +74,24 @@ deny: ## Check dependencies: licences, duplicates, sources, known advisories (ne
 	$(CARGO) deny check
 
 .PHONY: bench
-bench: ## Compare with Redis, PostgreSQL and the disk itself (ARGS='...' goes to the bench)
+bench: ## Compare with Redis, PostgreSQL, the disk and the bare engine (ARGS='...' goes to the bench)
 	@scripts/setup.sh bench
-	$(CARGO) build --release $(LOCKED) -p hive-core --bin hive-c0re
+	$(CARGO) build --release $(LOCKED) -p hive-core -p hive-harness -p hive-testkit \
+		--bin hive-c0re --bin hive --bin fake-engine
 	$(CARGO) run --release $(LOCKED) -p bench -- $(ARGS)
 
 # Its release build has a directory of its own, so that a binary with failpoints never lies where the
 # shipped one does.
 .PHONY: soak
 soak: SOAK_DIR := $(abspath $(TARGET_DIR))/soak
-soak: ## Run the long crash, fault and fuzz campaigns (ARGS='...' goes to the crash campaign)
+soak: ## Run the long campaigns (ARGS='...' goes to the crashes, TURN_ARGS='...' to the turns)
 	@scripts/setup.sh soak
 	PROPTEST_CASES=$${PROPTEST_CASES:-20000} $(CARGO) nextest run $(LOCKED) $(CHECKED) --profile soak \
 		-E '(package(hive-wire) | package(hive-store)) & (test(prop_) | test(fuzz_))'
 	CARGO_TARGET_DIR='$(SOAK_DIR)' $(CARGO) build --release $(LOCKED) --bins \
-		-p hive-core -p hive-testkit --features hive-core/failpoints
+		-p hive-core -p hive-harness -p hive-testkit --features hive-core/failpoints
 	'$(SOAK_DIR)/release/soak' $(ARGS)
+	'$(SOAK_DIR)/release/soak-turns' $(TURN_ARGS)
 
 .PHONY: clean
 clean: ## Remove what was built

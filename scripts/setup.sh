@@ -13,12 +13,15 @@ PATH="$PATH:${CARGO_HOME:-${HOME:-}/.cargo}/bin"
 
 # Pinned, so that a fresh machine gets a version that builds with our Rust.
 readonly NEXTEST_VERSION=0.9.143
+# The engine that the tests run for real. doctor compares with the same version.
+readonly CLAUDE_VERSION=2.1.325
 readonly RUSTUP='curl --proto =https --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y'
 
 purpose=${1:-build}
 packages=()   # Debian packages to install
 components=() # rustup components to add
 tools=()      # cargo tools to install, as arguments of `cargo install`
+engines=()    # npm packages to install for the tests, below the target directory
 commands=()   # what only the user can do, as command lines
 as_root=()    # prefix that makes a command run as root
 
@@ -70,6 +73,35 @@ check_nextest() {
 	have cargo-nextest || tools+=("cargo-nextest@$NEXTEST_VERSION")
 }
 
+claude_dir=${CARGO_TARGET_DIR:-target}/claude
+
+# The program itself, of the package for this machine.
+claude_program() {
+	local cpu
+	case $(uname -m) in
+	x86_64) cpu=x64 ;;
+	aarch64 | arm64) cpu=arm64 ;;
+	*) cpu=$(uname -m) ;;
+	esac
+	printf '%s/node_modules/@anthropic-ai/claude-code-linux-%s/claude' "$claude_dir" "$cpu"
+}
+
+# Asks the program, because a directory may be half there. It gets no environment to look into.
+have_claude() {
+	local program version
+	program=$(claude_program)
+	[[ -x $program ]] || return 1
+	version=$(env -i HOME="$claude_dir" "$program" --version 2>/dev/null) || return 1
+	[[ ${version%% *} == "$CLAUDE_VERSION" ]]
+}
+
+check_claude() {
+	have_claude && return
+	need node nodejs
+	need npm npm
+	engines+=("@anthropic-ai/claude-code@$CLAUDE_VERSION")
+}
+
 check_bench() {
 	need redis-server redis-server
 	have_postgres || packages+=(postgresql)
@@ -78,7 +110,7 @@ check_bench() {
 
 # Fills the lists with what the purpose lacks.
 check() {
-	packages=() components=() tools=() commands=()
+	packages=() components=() tools=() engines=() commands=()
 	check_build
 	case $purpose in
 	build) ;;
@@ -87,6 +119,7 @@ check() {
 		check_lint
 		check_nextest
 		need socat socat
+		check_claude
 		;;
 	bench) check_bench ;;
 	soak) check_nextest ;;
@@ -98,7 +131,7 @@ check() {
 }
 
 nothing_missing() {
-	((${#packages[@]} + ${#components[@]} + ${#tools[@]} + ${#commands[@]} == 0))
+	((${#packages[@]} + ${#components[@]} + ${#tools[@]} + ${#engines[@]} + ${#commands[@]} == 0))
 }
 
 may_install_packages() {
@@ -132,6 +165,17 @@ install() {
 		say "building ${tools[*]} (some minutes, once)"
 		cargo install --locked "${tools[@]}" </dev/null >&2 || say 'cargo install failed'
 	fi
+	if ((${#engines[@]})) && have npm; then
+		say "installing ${engines[*]} into $claude_dir"
+		npm_install "${engines[@]}" </dev/null >&2 || say 'npm install failed'
+	fi
+}
+
+# --force: the package asks for a newer node than Debian has, and then does not use it.
+npm_install() {
+	mkdir -p "$claude_dir"
+	npm install --force --ignore-scripts --no-save --no-audit --no-fund --loglevel=error \
+		--prefix "$claude_dir" "$@"
 }
 
 explain() {
@@ -148,6 +192,9 @@ explain() {
 	lines+=("${commands[@]}")
 	if ((${#components[@]})); then lines+=("rustup component add ${components[*]}"); fi
 	if ((${#tools[@]})); then lines+=("cargo install --locked ${tools[*]}"); fi
+	if ((${#engines[@]})); then
+		lines+=("npm install --force --ignore-scripts --no-save --prefix $claude_dir ${engines[*]}")
+	fi
 	((${#lines[@]})) || return 0
 	line=$(printf ' && %s' "${lines[@]}")
 	say "\`make $purpose\` needs something that is missing here; install it with:"

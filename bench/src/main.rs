@@ -1,8 +1,8 @@
-//! Side-by-side benchmarks of the hive's message queue against what people use instead.
+//! Side-by-side benchmarks: the hive's message queue against what people use instead, and turns of
+//! the loop against the bare engine.
 //!
-//! `cargo run --release -p bench -- [queue] [--quick]` starts every peer itself on one disk with
-//! durability on, runs them in turns, prints a table and writes `bench/results/queue.json`. See
-//! `docs/benchmarks.md`.
+//! `cargo run --release -p bench -- [queue|loop] [--quick]` starts everything it needs, prints a table
+//! and writes `bench/results/queue.json` and `loop.json`. See `docs/benchmarks.md`.
 
 mod conn;
 mod host;
@@ -16,6 +16,7 @@ mod site;
 mod stats;
 mod suite;
 mod targets;
+mod turn_loop;
 mod workload;
 
 use anyhow::{Context as _, Result, bail};
@@ -36,22 +37,31 @@ fn main() -> Result<()> {
                 let socket = options.socket.as_deref().context("echo needs --socket")?;
                 peer::pingpong::serve(socket).await
             }
-            Suite::Queue => queue(&options).await,
+            Suite::Queue => interruptible(queue(&options)).await,
+            Suite::Loop => interruptible(turn_loop::run(&options)).await,
+            Suite::All => {
+                interruptible(queue(&options)).await?;
+                interruptible(turn_loop::run(&options)).await
+            }
         }
     })
 }
 
-/// Runs the queue suite until it ends or is interrupted; either way every server is stopped.
-async fn queue(options: &Options) -> Result<()> {
+/// Runs a suite until it ends or is interrupted; either way every server is stopped, because
+/// dropping the suite's future does that and removes its files.
+async fn interruptible(suite: impl Future<Output = Result<()>>) -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    host::raise_file_limit()?;
-    // Dropping the suite's future stops its servers and removes its files.
-    let results = tokio::select! {
-        results = suite::run(options) => results?,
+    tokio::select! {
+        done = suite => done,
         _ = interrupt.recv() => bail!("interrupted"),
         _ = terminate.recv() => bail!("terminated"),
-    };
+    }
+}
+
+async fn queue(options: &Options) -> Result<()> {
+    host::raise_file_limit()?;
+    let results = suite::run(options).await?;
     report::print(&results);
-    report::save(&results, &options.results()?)
+    report::save(&results, &options.results("queue")?)
 }

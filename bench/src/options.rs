@@ -16,7 +16,7 @@ use crate::{peer::Kind, workload::cycle::Load};
 #[command(name = "bench")]
 pub(crate) struct Options {
     /// What to run.
-    #[arg(value_enum, default_value = "queue")]
+    #[arg(value_enum, default_value = "all")]
     pub(crate) suite: Suite,
     /// A short run: fewer and shorter rounds, a smaller history.
     #[arg(long)]
@@ -40,7 +40,7 @@ pub(crate) struct Options {
     /// directory.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Where the results go.
+    /// Where the results go, when it is one suite that runs.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     #[arg(long, hide = true)]
@@ -49,8 +49,12 @@ pub(crate) struct Options {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum Suite {
+    /// Every suite, one after the other.
+    All,
     /// The message queue against Redis, PostgreSQL, the disk and the socket.
     Queue,
+    /// What the turn loop adds to an engine's own time.
+    Loop,
     /// The echo server of the ping-pong peer.
     #[value(hide = true)]
     Echo,
@@ -100,9 +104,13 @@ impl Options {
         }
     }
 
-    /// `bench/results/queue.json` of the checkout that cargo runs, or of the current directory.
-    pub(crate) fn results(&self) -> Result<PathBuf> {
+    /// `bench/results/SUITE.json` of the checkout that cargo runs, or of the current directory.
+    pub(crate) fn results(&self, suite: &str) -> Result<PathBuf> {
         if let Some(file) = &self.out {
+            ensure!(
+                !matches!(self.suite, Suite::All),
+                "--out is for one suite: name it"
+            );
             return Ok(file.clone());
         }
         let bench = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| "bench".into(), PathBuf::from);
@@ -110,7 +118,7 @@ impl Options {
             bench.is_dir(),
             "there is no bench/ here: say where the results go with --out"
         );
-        Ok(bench.join("results/queue.json"))
+        Ok(bench.join(format!("results/{suite}.json")))
     }
 }
 

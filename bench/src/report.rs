@@ -6,10 +6,12 @@ use std::{fs, path::Path};
 
 use anyhow::{Context as _, Result};
 
-use crate::{peer::Kind, results::Results};
+use serde::Serialize;
+
+use crate::{peer::Kind, results::Results, targets::Target};
 
 /// Writes the results where `make bench` keeps them.
-pub(crate) fn save(results: &Results, file: &Path) -> Result<()> {
+pub(crate) fn save(results: &impl Serialize, file: &Path) -> Result<()> {
     if let Some(dir) = file.parent() {
         fs::create_dir_all(dir)?;
     }
@@ -27,7 +29,7 @@ pub(crate) fn print(results: &Results) {
     wakes(results);
     syncs(results);
     hive_alone(results);
-    targets(results);
+    targets(&results.targets);
     for note in &results.notes {
         println!("note: {note}");
     }
@@ -144,9 +146,10 @@ fn hive_alone(results: &Results) {
     }
 }
 
-fn targets(results: &Results) {
+/// What was aimed for, and whether it was reached.
+pub(crate) fn targets(targets: &[Target]) {
     println!("\ntargets                                              want      got");
-    for target in &results.targets {
+    for target in targets {
         let got = target.got.map_or("-".to_owned(), |got| format!("{got:.2}"));
         let verdict = match target.met {
             Some(true) => "met",

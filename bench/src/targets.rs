@@ -14,7 +14,7 @@ pub(crate) struct Target {
 }
 
 /// Which side of the bound is good.
-enum Bound {
+pub(crate) enum Bound {
     AtLeast(f64),
     AtMost(f64),
 }
@@ -72,7 +72,8 @@ fn ratio(results: &Results, peer: Kind, load: Load) -> Option<f64> {
     Some(ratio.hive_over_peer)
 }
 
-fn target(name: impl Into<String>, bound: Bound, got: Option<f64>) -> Target {
+/// A target and what came of it; `got` is none when it was not measured.
+pub(crate) fn target(name: impl Into<String>, bound: Bound, got: Option<f64>) -> Target {
     let (want, met) = match bound {
         Bound::AtLeast(bound) => (format!("≥ {bound}"), got.map(|got| got >= bound)),
         Bound::AtMost(bound) => (format!("≤ {bound}"), got.map(|got| got <= bound)),

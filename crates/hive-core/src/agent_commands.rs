@@ -6,12 +6,19 @@ mod answer;
 mod ask;
 mod cancel_loose_end;
 mod confirm;
+mod control;
+mod get_agent_meta;
 mod get_loose_ends;
+mod list_peers;
+mod post_events;
+mod post_state;
+mod post_turn_counts;
 mod receipt;
 mod recv;
 mod remind;
 mod requeue_inflight;
 mod send;
+mod set_status;
 mod status;
 mod wake;
 
@@ -24,8 +31,13 @@ use hive_wire::{
     text,
 };
 
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
 use crate::{
     broker::{Broker, Presence},
+    config::Config,
+    harnesses::Harnesses,
+    paths::Paths,
     server::{Outbox, Service},
 };
 
@@ -34,6 +46,11 @@ use crate::{
 pub(crate) struct Caller {
     pub(crate) name: AgentName,
     pub(crate) broker: Broker,
+    pub(crate) harnesses: Arc<Harnesses>,
+    pub(crate) config: Arc<Config>,
+    pub(crate) paths: Paths,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stop: CancellationToken,
 }
 
 impl Service for Caller {
@@ -67,12 +84,24 @@ impl Service for Caller {
             }
             AgentRequest::Remind(command) => remind::run(self, command, outbox.expect(id)),
             AgentRequest::GetReceipt(command) => receipt::run(self, command, outbox.expect(id)),
+            AgentRequest::SetStatus(command) => set_status::run(self, &command, outbox.expect(id)),
+            AgentRequest::GetAgentMeta(command) => {
+                get_agent_meta::run(self, command, outbox.expect(id));
+            }
+            AgentRequest::ListPeers(command) => list_peers::run(self, command, outbox.expect(id)),
+            AgentRequest::PostTurnCounts(command) => {
+                post_turn_counts::run(self, command, outbox.expect(id));
+            }
+            AgentRequest::PostState(command) => post_state::run(self, command, outbox.expect(id)),
+            AgentRequest::PostEvents(command) => post_events::run(self, command, outbox.expect(id)),
+            AgentRequest::Control(command) => control::run(self, command, outbox.expect(id)),
         }
     }
 
     fn hung_up(&self, outbox: &Arc<Outbox>) {
         let agent = self.name.clone();
         let peer = Arc::clone(outbox) as Arc<dyn Presence>;
+        self.harnesses.hung_up(&agent, &peer);
         self.broker.submit(
             move |desk| {
                 desk.forget(&agent, &peer);

@@ -10,8 +10,10 @@
 
 mod age;
 mod answer;
+mod compact;
 mod completions;
 mod confirm;
+mod control;
 mod dead;
 mod destroy;
 mod discard;
@@ -19,23 +21,38 @@ pub mod doctor;
 mod failure;
 mod history;
 mod inbox;
+mod interrupt;
 mod json;
+mod kill;
+mod lifecycle;
+mod lift;
+mod link;
 mod list;
+mod live;
+mod login;
 mod logs;
 mod man;
+mod model;
+mod new_session;
 mod out;
 mod questions;
+mod rebuild;
 mod receipt;
 mod redeliver;
+mod restart;
 mod send;
 mod spawn;
+mod start;
+mod stats;
 mod status;
+mod stop_all;
 mod table;
 mod tail;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod usage;
 mod welcome;
 
@@ -129,6 +146,16 @@ pub enum ClientCommand {
     Status(status::StatusArgs),
     /// Create an agent.
     Spawn(spawn::SpawnArgs),
+    /// Stop an agent and leave it stopped.
+    Kill(kill::KillArgs),
+    /// Start an agent that is stopped or failed.
+    Start(start::StartArgs),
+    /// Stop an agent and start it again.
+    Restart(restart::RestartArgs),
+    /// Make everything of an agent anew, then stop and start it.
+    Rebuild(rebuild::RebuildArgs),
+    /// Stop every agent that the hive runs.
+    StopAll(stop_all::StopAllArgs),
     /// Remove an agent; its mail, state and credentials stay.
     Destroy(destroy::DestroyArgs),
     /// Send a message as the operator.
@@ -149,10 +176,28 @@ pub enum ClientCommand {
     Questions(questions::QuestionsArgs),
     /// Answer a question.
     Answer(answer::AnswerArgs),
-    /// Show the newest events.
+    /// Show the newest events, or what an agent's harness wrote.
     Logs(logs::LogsArgs),
     /// Follow events as they happen.
     Tail(tail::TailArgs),
+    /// Stop the turn that an agent is in; it keeps its messages until the next one comes.
+    Interrupt(interrupt::InterruptArgs),
+    /// Compact an agent's session.
+    Compact(compact::CompactArgs),
+    /// Let an agent's next turn begin a new session.
+    NewSession(new_session::NewSessionArgs),
+    /// Choose the model of an agent's next turns.
+    Model(model::ModelArgs),
+    /// Log an agent's engine in.
+    Login(login::LoginArgs),
+    /// End the wait for a usage limit, for every agent on the same credential.
+    Lift(lift::LiftArgs),
+    /// Show an agent's turns, newest first.
+    Turns(turns::TurnsArgs),
+    /// Show what the turns add up to, by agent and day.
+    Stats(stats::StatsArgs),
+    /// Print a new one-time link to the dashboard or to an agent's page.
+    Link(link::LinkArgs),
     /// Check this machine and this hive.
     Doctor(doctor::DoctorArgs),
     /// Print completions for a shell.
@@ -199,6 +244,11 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::List(args) => args.run(host, out).await,
         ClientCommand::Status(args) => args.run(host, out).await,
         ClientCommand::Spawn(args) => args.run(host, out).await,
+        ClientCommand::Kill(args) => args.run(host, out).await,
+        ClientCommand::Start(args) => args.run(host, out).await,
+        ClientCommand::Restart(args) => args.run(host, out).await,
+        ClientCommand::Rebuild(args) => args.run(host, out).await,
+        ClientCommand::StopAll(args) => args.run(host, out).await,
         ClientCommand::Destroy(args) => args.run(host, out).await,
         ClientCommand::Send(args) => args.run(host, out).await,
         ClientCommand::Inbox(args) => args.run(host, out).await,
@@ -211,6 +261,15 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Answer(args) => args.run(host, out).await,
         ClientCommand::Logs(args) => args.run(host, out).await,
         ClientCommand::Tail(args) => args.run(host, out).await,
+        ClientCommand::Interrupt(args) => args.run(host, out).await,
+        ClientCommand::Compact(args) => args.run(host, out).await,
+        ClientCommand::NewSession(args) => args.run(host, out).await,
+        ClientCommand::Model(args) => args.run(host, out).await,
+        ClientCommand::Login(args) => args.run(host, out).await,
+        ClientCommand::Lift(args) => args.run(host, out).await,
+        ClientCommand::Turns(args) => args.run(host, out).await,
+        ClientCommand::Stats(args) => args.run(host, out).await,
+        ClientCommand::Link(args) => args.run(host, out).await,
         ClientCommand::Doctor(args) => args.run(places, host, out).await,
         ClientCommand::Completions(args) => args.run(out),
         ClientCommand::Man(args) => args.run(out),

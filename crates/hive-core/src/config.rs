@@ -1,10 +1,14 @@
 //! `hive.toml`: everything is optional, and a word that means nothing is an error.
 
+mod engine;
+
 use std::{io, ops::RangeInclusive, path::Path, time::Duration};
 
 use anyhow::Context;
-use hive_wire::text;
+use hive_wire::{host::Runtime, text};
 use serde::{Deserialize, de};
+
+pub use engine::{Engine, EngineEnv};
 
 /// The whole configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -14,6 +18,10 @@ pub struct Config {
     pub hive: Hive,
     /// The page.
     pub dashboard: Dashboard,
+    /// What runs the turns.
+    pub engine: Engine,
+    /// How agents run.
+    pub agents: Agents,
     /// How much of everything.
     pub limits: Limits,
 }
@@ -30,6 +38,8 @@ pub struct Hive {
     pub swarm: Option<String>,
     /// The name of the root agent; empty for none.
     pub root_agent: String,
+    /// How prompts speak of the operator.
+    pub operator_pronouns: String,
 }
 
 impl Default for Hive {
@@ -39,6 +49,7 @@ impl Default for Hive {
             domain: None,
             swarm: None,
             root_agent: "ruth".to_owned(),
+            operator_pronouns: "she/her".to_owned(),
         }
     }
 }
@@ -87,6 +98,49 @@ impl<'de> Deserialize<'de> for PortRange {
     }
 }
 
+/// How agents run, unless they say otherwise themselves.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Agents {
+    /// Where they run.
+    pub runtime: Runtime,
+    /// Which model they use.
+    pub model: String,
+    /// How often an agent that keeps ending is started again before it counts as failed.
+    pub restarts: u32,
+    /// The pause before the first of these starts, in milliseconds; it doubles.
+    pub restart_delay_ms: u32,
+    /// How many seconds an agent gets to end before it is killed.
+    pub stop_secs: u32,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Self {
+            runtime: Runtime::Auto,
+            model: "haiku".to_owned(),
+            restarts: 5,
+            restart_delay_ms: 1_000,
+            stop_secs: 20,
+        }
+    }
+}
+
+impl Agents {
+    /// How long an agent gets to end before it is killed.
+    pub fn stop_grace(&self) -> Duration {
+        Duration::from_secs(self.stop_secs.into())
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            !self.model.trim().is_empty(),
+            "agents.model must name a model, such as \"haiku\""
+        );
+        Ok(())
+    }
+}
+
 /// How much of everything.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -99,6 +153,12 @@ pub struct Limits {
     pub retention_days: u32,
     /// The most events the event log keeps.
     pub events: usize,
+    /// The most events that the event log keeps of what one agent posts …
+    pub events_per_agent: usize,
+    /// … and the most mebibytes.
+    pub event_mib_per_agent: usize,
+    /// The most rows of statistics that are kept of one agent's turns.
+    pub turns_per_agent: u32,
     /// The most connections to one agent's socket.
     pub connections_per_agent: usize,
     /// How many seconds a line may take from its first byte to its newline.
@@ -116,6 +176,9 @@ impl Default for Limits {
             deliveries_before_dead: 5,
             retention_days: 30,
             events: 200_000,
+            events_per_agent: 20_000,
+            event_mib_per_agent: 16,
+            turns_per_agent: 10_000,
             connections_per_agent: 64,
             line_seconds: 30,
             questions_per_agent: 50,
@@ -128,6 +191,11 @@ impl Limits {
     /// For how long settled messages are kept.
     pub fn retention(&self) -> Duration {
         Duration::from_secs(u64::from(self.retention_days) * 24 * 60 * 60)
+    }
+
+    /// How many bytes the event log keeps of what one agent posts.
+    pub fn event_bytes_per_agent(&self) -> usize {
+        self.event_mib_per_agent.saturating_mul(1024 * 1024)
     }
 
     /// How long a line may take.
@@ -180,6 +248,8 @@ impl Config {
             }
         })?;
         config.limits.check()?;
+        config.engine.check()?;
+        config.agents.check()?;
         Ok(config)
     }
 }
@@ -206,6 +276,20 @@ mod tests {
         assert_eq!(config.dashboard.port, 7000);
         assert_eq!(config.dashboard.agent_ports.0, 8100..=8999);
         assert_eq!(config.hive.root_agent, "ruth");
+        assert_eq!(config.engine.default, "auto");
+        assert_eq!(config.agents.model, "haiku");
+    }
+
+    #[test]
+    fn keys_of_the_engine_are_not_printed() {
+        let config = Config::parse("[engine.env]\nANTHROPIC_API_KEY = \"sk-secret\"").unwrap();
+        assert_eq!(
+            config.engine.env.get("ANTHROPIC_API_KEY"),
+            Some("sk-secret")
+        );
+        let printed = format!("{config:?}");
+        assert!(printed.contains("ANTHROPIC_API_KEY"), "{printed}");
+        assert!(!printed.contains("sk-secret"), "{printed}");
     }
 
     #[test]
@@ -223,6 +307,12 @@ mod tests {
             ("[dashboard]\nagent_ports = \"9000-8000\"", "8100-8999"),
             ("[dashboard]\nport = 70000", "u16"),
             ("[limits]\ninbox_depth = 0", "at least 1"),
+            ("[agents]\nruntime = \"dcoker\"", "`process`"),
+            ("[agents]\nmodel = \" \"", "must name a model"),
+            ("[engine]\ndefault = \"\"", "engine.default"),
+            ("[engine.env]\n\"A B\" = \"x\"", "`A B`"),
+            ("[engine.env]\nHIVE_SOCKET = \"x\"", "HIVE_SOCKET"),
+            ("[engine.context_windows]\nhaiku = 1", "1000"),
             ("[limits\n", "line 1"),
         ] {
             let error = Config::parse(text).unwrap_err().to_string();

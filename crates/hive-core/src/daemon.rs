@@ -1,11 +1,11 @@
 //! The daemon's life on one page: config → build → run → signal → drain.
 
+mod crew;
+
 use std::{
     collections::BTreeMap,
-    fs, io,
     net::SocketAddr,
-    os::unix::fs::OpenOptionsExt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -14,22 +14,24 @@ use anyhow::Context;
 use hive_store::{
     Options,
     event_log::{self, EventLog},
-    sqlite::{self, RootLock},
+    sqlite::{self, AgentRecord, RootLock},
 };
 use hive_wire::{AgentName, Timestamp};
 use tokio::{
     net::TcpListener,
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     time::timeout,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    access::Access,
     broker::{Parts, Writer},
     config::Config,
+    harnesses::Harnesses,
     host_commands::Host,
-    http::{self, Site},
     metrics::Metrics,
+    model::Rehearsal,
     paths::Paths,
     roster::Roster,
     server::{Limits, Listener},
@@ -37,6 +39,8 @@ use crate::{
 
 /// How long connections get to finish once the daemon stops.
 const GRACE: Duration = Duration::from_secs(5);
+/// The largest event in the log: what a harness may post, and the labels around it.
+const MAX_EVENT: usize = hive_wire::report::MAX_EVENT_DATA + 4 * 1024;
 
 /// What the command line decides.
 #[derive(Debug, Clone)]
@@ -45,6 +49,18 @@ pub struct Setup {
     pub paths: Paths,
     /// The dashboard's port, instead of the configured one.
     pub port: Option<u16>,
+    /// What becomes of agents at its beginning and its end.
+    pub mode: Mode,
+}
+
+/// What becomes of agents when the daemon comes and goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are adopted, and left running.
+    Serve,
+    /// A new hive gets its first agent and, where there is no key, a rehearsed model; what runs is
+    /// stopped at the end.
+    Up,
 }
 
 /// A daemon that is up, before it is asked to stop.
@@ -53,6 +69,10 @@ pub struct Running {
     writer: Writer,
     tasks: TaskTracker,
     stop: CancellationToken,
+    mode: Mode,
+    signals: Signals,
+    /// The rehearsed model of a demo, which ends with us.
+    rehearsal: Option<Rehearsal>,
     _lock: RootLock,
 }
 
@@ -66,20 +86,18 @@ impl Running {
         paths.prepare()?;
         let config = Arc::new(Config::load(&paths.config())?);
         let lock = RootLock::acquire(&paths.lock()).context("a root has one daemon at a time")?;
+        let signals = Signals::listen()?;
         raise_open_files();
         let (store, readers) = open_store(&paths, &config)?;
-        let limits = event_log::Limits {
-            max_events: config.limits.events,
-            ..event_log::Limits::default()
-        };
-        let events = Arc::new(EventLog::open(&paths.events(), limits)?);
+        let events = open_events(&paths, &config)?;
         let metrics = Arc::new(Metrics::new());
         let agents = readers
             .agents()
             .context("cannot read the registry of agents")?;
-        let port = setup.port.unwrap_or(config.dashboard.port);
-        let (http, address) = listen(SocketAddr::new(config.dashboard.bind, port)).await?;
-        let token = operator_token(&paths.operator_token())?;
+        let (http, address) = listen(&config, setup.port).await?;
+        let doors = Arc::new(Access::open(&paths.operator_token(), &paths.sessions())?);
+        let means = crew::Means::find(setup.mode, &paths, &config, &agents).await?;
+        let harnesses = know_harnesses(&readers, &events, means.is_shared())?;
 
         let stop = CancellationToken::new();
         let parts = Parts {
@@ -92,34 +110,35 @@ impl Running {
         let ended = stop.clone();
         let (broker, writer) = Writer::start(parts, move || ended.cancel())?;
         let tasks = TaskTracker::new();
+        let around = crew::Around {
+            paths: &paths,
+            config: &config,
+            broker: &broker,
+            dashboard_port: address.port(),
+            tasks: &tasks,
+            stop: &stop,
+        };
+        let supervisor = crew::supervisor(&means, &around);
         let host = Arc::new(Host {
+            supervisor,
             paths,
             broker,
             readers,
             events,
+            harnesses,
+            access: doors,
+            metrics,
             lifecycle: tokio::sync::Mutex::new(()),
             sockets: Mutex::new(BTreeMap::new()),
+            pages: Mutex::new(BTreeMap::new()),
             tasks: tasks.clone(),
             stop: stop.clone(),
             started_at: Timestamp::now(),
             dashboard: format!("http://{address}"),
             config: Arc::clone(&config),
         });
-        for agent in &agents {
-            host.open_socket(&agent.name)
-                .with_context(|| format!("cannot open the socket of {}", agent.name))?;
-        }
-        let hosts = own_hosts(address, &config.dashboard.hosts);
-        serve_http(
-            http,
-            Site {
-                metrics,
-                token: token.into(),
-                hosts,
-            },
-            &tasks,
-            stop.clone(),
-        );
+        open_doors(&host, &agents, http, address)?;
+        crew::muster(&host, setup.mode, &means, &agents).await;
         listen_for_operator(&host)?;
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {
@@ -127,6 +146,9 @@ impl Running {
             writer,
             tasks,
             stop,
+            mode: setup.mode,
+            signals,
+            rehearsal: means.rehearsal,
             _lock: lock,
         })
     }
@@ -134,6 +156,16 @@ impl Running {
     /// Where the dashboard is.
     pub fn url(&self) -> &str {
         &self.host.dashboard
+    }
+
+    /// The agents that the hive runs, by name.
+    pub fn crew(&self) -> Vec<AgentName> {
+        self.host.supervisor.names()
+    }
+
+    /// Whether a rehearsed model answers instead of a real one.
+    pub fn is_rehearsed(&self) -> bool {
+        self.rehearsal.is_some()
     }
 
     /// Where the socket of an agent of this name is, or would be.
@@ -148,9 +180,21 @@ impl Running {
     /// What ended the store.
     pub async fn run(mut self) -> anyhow::Result<()> {
         notify(&[sd_notify::NotifyState::Ready]);
-        let signalled = wait_for_signal(&self.stop).await;
+        // Cancel-safe: both only wait.
+        let signalled = tokio::select! {
+            signal = self.signals.next() => signal,
+            () = self.stop.cancelled() => "the store ended",
+        };
         tracing::info!(reason = signalled, "stopping");
         notify(&[sd_notify::NotifyState::Stopping]);
+        if self.mode == Mode::Up {
+            // The broker still works, so that turns that are under way end in good order.
+            // Cancel-safe: what is dropped goes on in tasks, and a second signal hurries them.
+            tokio::select! {
+                () = self.host.supervisor.stop_for_now() => {}
+                _ = self.signals.next() => self.host.supervisor.kill_for_now().await,
+            }
+        }
         self.host.broker.stop();
         // The broker first: it answers everybody who waits, and those answers still go out.
         let ended = self.writer.ended().await;
@@ -162,12 +206,13 @@ impl Running {
                 "some connections did not end in time"
             );
         }
-        let events = Arc::clone(&self.host.events);
+        let (events, rehearsal) = (Arc::clone(&self.host.events), self.rehearsal);
         let closed = tokio::task::spawn_blocking(move || {
+            drop(rehearsal);
             self.writer.release();
             events.close()
-        })
-        .await;
+        });
+        let closed = closed.await;
         if let Ok(Err(error)) = closed {
             tracing::warn!(%error, "the event log did not end cleanly");
         }
@@ -190,7 +235,49 @@ fn open_store(
     })
 }
 
-async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
+fn open_events(paths: &Paths, config: &Config) -> anyhow::Result<Arc<EventLog>> {
+    let limits = event_log::Limits {
+        max_events: config.limits.events,
+        stream_events: config.limits.events_per_agent,
+        stream_bytes: config.limits.event_bytes_per_agent(),
+        max_event_bytes: MAX_EVENT,
+        ..event_log::Limits::default()
+    };
+    Ok(Arc::new(EventLog::open(&paths.events(), limits)?))
+}
+
+/// What is on disk of the harnesses; the rest they say when they connect.
+fn know_harnesses(
+    readers: &hive_store::Readers,
+    events: &Arc<EventLog>,
+    has_shared_key: bool,
+) -> anyhow::Result<Arc<Harnesses>> {
+    let lines = readers
+        .status_lines()
+        .context("cannot read what the agents say of themselves")?;
+    let harnesses = Harnesses::new(Arc::clone(events), lines, has_shared_key);
+    Ok(Arc::new(harnesses))
+}
+
+/// Opens the socket and the page of every agent, and the dashboard.
+fn open_doors(
+    host: &Arc<Host>,
+    agents: &[AgentRecord],
+    http: TcpListener,
+    address: SocketAddr,
+) -> anyhow::Result<()> {
+    for agent in agents {
+        host.open_socket(&agent.name)
+            .with_context(|| format!("cannot open the socket of {}", agent.name))?;
+        host.open_page(&agent.name, agent.port, None);
+    }
+    host.serve_dashboard(http, address);
+    Ok(())
+}
+
+async fn listen(config: &Config, port: Option<u16>) -> anyhow::Result<(TcpListener, SocketAddr)> {
+    let port = port.unwrap_or(config.dashboard.port);
+    let address = SocketAddr::new(config.dashboard.bind, port);
     let listener = TcpListener::bind(address).await.with_context(|| {
         format!(
             "cannot listen on {address}: choose another port with --port or `dashboard.port` in \
@@ -219,66 +306,6 @@ fn listen_for_operator(host: &Arc<Host>) -> anyhow::Result<Listener> {
     .with_context(|| format!("cannot listen on {}", path.display()))
 }
 
-fn serve_http(listener: TcpListener, site: Site, tasks: &TaskTracker, stop: CancellationToken) {
-    tasks.spawn(async move {
-        let served = axum::serve(listener, http::router(site))
-            .with_graceful_shutdown(stop.cancelled_owned())
-            .await;
-        if let Err(error) = served {
-            tracing::error!(%error, "HTTP ended");
-        }
-    });
-}
-
-/// The values of `Host` that mean this daemon.
-fn own_hosts(address: SocketAddr, further: &[String]) -> Arc<[String]> {
-    let port = address.port();
-    let names = [
-        "localhost".to_owned(),
-        address.ip().to_string(),
-        format!("[{}]", address.ip()),
-    ];
-    let with_port = names
-        .iter()
-        .chain(further)
-        .map(|name| format!("{name}:{port}"));
-    with_port.chain(further.iter().cloned()).collect()
-}
-
-/// The operator's token, made at the first start.
-fn operator_token(path: &Path) -> anyhow::Result<String> {
-    match fs::read_to_string(path) {
-        Ok(token) if token.trim().len() >= 32 => return Ok(token.trim().to_owned()),
-        Ok(_) => anyhow::bail!(
-            "{} is cut short: remove it to get a new one",
-            path.display()
-        ),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
-    let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes).context("the kernel gives no random bytes")?;
-    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    write_private(path, &format!("{token}\n"))
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(token)
-}
-
-/// Writes a file that is there as a whole or not at all: a start that is cut short leaves no half
-/// of it behind.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    let draft = path.with_extension("new");
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&draft)?;
-    io::Write::write_all(&mut file, text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&draft, path)
-}
-
 /// Every agent has several connections: take as many descriptors as the system allows.
 fn raise_open_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
@@ -289,19 +316,29 @@ fn raise_open_files() {
     }
 }
 
-async fn wait_for_signal(stop: &CancellationToken) -> &'static str {
-    let (Ok(mut terminate), Ok(mut interrupt)) = (
-        signal(SignalKind::terminate()),
-        signal(SignalKind::interrupt()),
-    ) else {
-        tracing::error!("cannot listen for signals");
-        return "no signals";
-    };
-    // Cancel-safe: nothing is consumed but the signal itself.
-    tokio::select! {
-        _ = terminate.recv() => "terminated",
-        _ = interrupt.recv() => "interrupted",
-        () = stop.cancelled() => "the store ended",
+/// The signals that end a daemon. They are listened for from the beginning: one that comes while
+/// agents are started must not leave them behind.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for one of them; which one.
+    async fn next(&mut self) -> &'static str {
+        // Cancel-safe: nothing is consumed but the signal itself.
+        tokio::select! {
+            _ = self.terminate.recv() => "terminated",
+            _ = self.interrupt.recv() => "interrupted",
+        }
     }
 }
 

@@ -2,20 +2,32 @@
 //! operator.
 
 mod ack_inbox;
+pub(crate) mod agent_state;
 mod answer;
+pub(crate) mod control_agent;
 mod dead;
 mod destroy;
 mod discard;
 mod events;
 mod history;
 mod inbox;
-mod info;
-mod list;
+pub(crate) mod info;
+pub(crate) mod kill;
+pub(crate) mod lift;
+mod link;
+pub(crate) mod list;
+mod output;
 mod questions;
+pub(crate) mod rebuild;
 mod receipt;
 mod redeliver;
-mod send;
-mod spawn;
+pub(crate) mod restart;
+pub(crate) mod send;
+pub(crate) mod spawn;
+pub(crate) mod start;
+mod stop_all;
+pub(crate) mod turn_totals;
+pub(crate) mod turns;
 
 use std::{
     collections::BTreeMap,
@@ -23,20 +35,24 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use hive_store::{Readers, event_log::EventLog};
+use hive_store::{Readers, event_log::EventLog, sqlite::AgentRecord};
 use hive_wire::{
     AgentName, ErrorCode, Timestamp, WireError,
     command::{Head, RequestId},
-    host::HostRequest,
+    host::{AgentRow, HostRequest},
 };
 use serde::Serialize;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    access::Access,
     broker::Broker,
     config::Config,
+    harnesses::Harnesses,
+    metrics::Metrics,
     paths::Paths,
     server::{Listener, Outbox, Service},
+    supervisor::{Supervisor, Wish},
 };
 
 /// The running hive, as the operator's commands see it.
@@ -46,10 +62,17 @@ pub(crate) struct Host {
     pub(crate) broker: Broker,
     pub(crate) readers: Readers,
     pub(crate) events: Arc<EventLog>,
+    pub(crate) harnesses: Arc<Harnesses>,
+    pub(crate) supervisor: Arc<Supervisor>,
+    /// Who may look at which page.
+    pub(crate) access: Arc<Access>,
+    pub(crate) metrics: Arc<Metrics>,
     /// Held while an agent comes or goes, so that registry and sockets change together.
     pub(crate) lifecycle: tokio::sync::Mutex<()>,
     /// The agents' sockets.
     pub(crate) sockets: Mutex<BTreeMap<AgentName, Listener>>,
+    /// What ends the agents' pages.
+    pub(crate) pages: Mutex<BTreeMap<AgentName, CancellationToken>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     pub(crate) started_at: Timestamp,
@@ -58,62 +81,86 @@ pub(crate) struct Host {
 
 impl Service for Arc<Host> {
     fn call(&self, head: Head<'_>, line: &[u8], outbox: &Arc<Outbox>) {
-        let id = head.id;
-        let request = match HostRequest::parse(&head.cmd, line) {
-            Ok(request) => request,
-            Err(error) => return outbox.expect::<()>(id).refuse(error),
-        };
-        let call = Call {
-            host: Arc::clone(self),
-            outbox,
-            id,
-        };
-        match request {
-            HostRequest::Info(command) => call.answer(|host| info::run(host, command)),
-            HostRequest::Spawn(command) => call.answer(|host| spawn::run(host, command)),
-            HostRequest::Destroy(command) => call.answer(|host| destroy::run(host, command)),
-            HostRequest::List(command) => call.answer(|host| list::run(host, command)),
-            HostRequest::SendAsOperator(command) => call.answer(|host| send::run(host, command)),
-            HostRequest::Inbox(command) => call.answer(|host| inbox::run(host, command)),
-            HostRequest::AckInbox(command) => call.answer(|host| ack_inbox::run(host, command)),
-            HostRequest::LookUpReceipt(command) => call.answer(|host| receipt::run(host, command)),
-            HostRequest::History(command) => call.answer(|host| history::run(host, command)),
-            HostRequest::Dead(command) => call.answer(|host| dead::run(host, command)),
-            HostRequest::Redeliver(command) => call.answer(|host| redeliver::run(host, command)),
-            HostRequest::Discard(command) => call.answer(|host| discard::run(host, command)),
-            HostRequest::Questions(command) => call.answer(|host| questions::run(host, command)),
-            HostRequest::AnswerAsOperator(command) => {
-                call.answer(|host| answer::run(host, command));
+        match HostRequest::parse(&head.cmd, line) {
+            Ok(request) => {
+                let call = Call {
+                    tasks: &self.tasks,
+                    outbox,
+                    id: head.id,
+                };
+                self.run(request, call);
             }
-            HostRequest::Events(command) => call.answer(|host| events::run(host, command)),
+            Err(error) => outbox.expect::<()>(head.id).refuse(error),
         }
     }
 }
 
-/// One command on its way.
+/// Where the answer of a command goes: a line on a socket, or a page.
+pub(crate) trait Asker {
+    /// Runs the command as a task of the daemon and sends what comes of it.
+    fn answer<T, Work>(self, work: Work)
+    where
+        T: Serialize + Send + 'static,
+        Work: Future<Output = Result<T, WireError>> + Send + 'static;
+}
+
+/// One command of a socket on its way.
 struct Call<'c> {
-    host: Arc<Host>,
+    tasks: &'c TaskTracker,
     outbox: &'c Arc<Outbox>,
     id: Option<RequestId>,
 }
 
-impl Call<'_> {
-    /// Runs the command as a task of the daemon and sends what comes of it.
-    fn answer<T, Work>(self, run: impl FnOnce(Arc<Host>) -> Work)
+impl Asker for Call<'_> {
+    fn answer<T, Work>(self, work: Work)
     where
         T: Serialize + Send + 'static,
         Work: Future<Output = Result<T, WireError>> + Send + 'static,
     {
         let reply = self.outbox.expect::<T>(self.id);
-        let tasks = self.host.tasks.clone();
-        let work = run(self.host);
-        tasks.spawn(async move { reply.send(work.await) });
+        self.tasks.spawn(async move { reply.send(work.await) });
+    }
+}
+
+impl Host {
+    /// Runs any command of the operator, for whoever asks.
+    pub(crate) fn run(self: &Arc<Self>, request: HostRequest, asker: impl Asker) {
+        let host = Arc::clone(self);
+        match request {
+            HostRequest::Info(command) => asker.answer(info::run(host, command)),
+            HostRequest::Spawn(command) => asker.answer(spawn::run(host, command)),
+            HostRequest::Destroy(command) => asker.answer(destroy::run(host, command)),
+            HostRequest::Kill(command) => asker.answer(kill::run(host, command)),
+            HostRequest::Start(command) => asker.answer(start::run(host, command)),
+            HostRequest::Restart(command) => asker.answer(restart::run(host, command)),
+            HostRequest::Rebuild(command) => asker.answer(rebuild::run(host, command)),
+            HostRequest::StopAll(command) => asker.answer(stop_all::run(host, command)),
+            HostRequest::ReadOutput(command) => asker.answer(output::run(host, command)),
+            HostRequest::List(command) => asker.answer(list::run(host, command)),
+            HostRequest::SendAsOperator(command) => asker.answer(send::run(host, command)),
+            HostRequest::Inbox(command) => asker.answer(inbox::run(host, command)),
+            HostRequest::AckInbox(command) => asker.answer(ack_inbox::run(host, command)),
+            HostRequest::LookUpReceipt(command) => asker.answer(receipt::run(host, command)),
+            HostRequest::History(command) => asker.answer(history::run(host, command)),
+            HostRequest::Dead(command) => asker.answer(dead::run(host, command)),
+            HostRequest::Redeliver(command) => asker.answer(redeliver::run(host, command)),
+            HostRequest::Discard(command) => asker.answer(discard::run(host, command)),
+            HostRequest::Questions(command) => asker.answer(questions::run(host, command)),
+            HostRequest::AnswerAsOperator(command) => asker.answer(answer::run(host, command)),
+            HostRequest::Events(command) => asker.answer(events::run(host, command)),
+            HostRequest::ControlAgent(command) => asker.answer(control_agent::run(host, command)),
+            HostRequest::GetAgentState(command) => asker.answer(agent_state::run(host, command)),
+            HostRequest::Turns(command) => asker.answer(turns::run(host, command)),
+            HostRequest::TurnTotals(command) => asker.answer(turn_totals::run(host, command)),
+            HostRequest::Lift(command) => asker.answer(lift::run(host, command)),
+            HostRequest::Link(command) => asker.answer(link::run(host, command)),
+        }
     }
 }
 
 impl Host {
     /// Reads from the database beside the broker, away from the threads that serve sockets.
-    async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         read: impl FnOnce(&Readers) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, WireError> {
@@ -121,6 +168,31 @@ impl Host {
         let outcome = self.tasks.spawn_blocking(move || read(&host.readers)).await;
         let outcome = outcome.map_err(|error| storage(&error))?;
         outcome.map_err(|error| storage(&error))
+    }
+
+    /// A living agent, and everybody in the hive.
+    pub(crate) async fn find(
+        &self,
+        name: AgentName,
+    ) -> Result<(AgentRecord, Vec<AgentRecord>), WireError> {
+        self.broker
+            .run(move |desk| {
+                let agent = desk.roster.find(name.as_str())?.clone();
+                Ok((agent, desk.roster.iter().cloned().collect()))
+            })
+            .await
+    }
+
+    /// Has something done to an agent's process, and says how it stands then.
+    pub(crate) async fn wish(
+        self: &Arc<Self>,
+        name: &AgentName,
+        wish: Wish,
+    ) -> Result<AgentRow, WireError> {
+        let agent = self.supervisor.wish(name, wish).await?;
+        let rows = self.broker.run(|desk| list::with_inbox(desk, agent));
+        let (agent, inbox) = rows.await?;
+        Ok(list::row(self, agent, &inbox))
     }
 
     /// Where an agent's socket lies, as users know it.

@@ -1,88 +1,90 @@
-//! HTTP on the dashboard's port: health and metrics. The pages come on top of this.
+//! HTTP: the dashboard's port and one port for each agent, all served by the host.
 //!
-//! Deny by default: the `Host` header is checked before anything is routed, and everything but
-//! `/healthz` needs the operator's token.
+//! Deny by default. Before anything is routed, `Host` and `Origin` must be this port's own
+//! (`guard`); everything under `/api`, `/mcp` and `/metrics` needs a token of the port's audience
+//! (`auth`), but for `POST /api/login`. No cookie, no CORS header, nothing of an agent's in a
+//! header. Every route is an entry of a table that also makes the OpenAPI document, so that none
+//! can be forgotten there.
+//!
+//! The actions are those of the admin socket: a route reads its input, calls the same function,
+//! and writes the answer in the wire's own shape.
 
-use std::sync::Arc;
+mod actions;
+mod auth;
+mod call;
+mod events;
+mod guard;
+mod input;
+mod login;
+mod openapi;
+mod output;
+mod patience;
+mod serve;
+mod shell;
+mod state;
+mod stats;
+mod table;
 
-use axum::{
-    Router,
-    extract::{Request, State},
-    http::{HeaderMap, StatusCode, header},
-    middleware::{self, Next},
-    response::{IntoResponse, Response},
-    routing::get,
-};
-use subtle::ConstantTimeEq;
+use std::{net::SocketAddr, sync::Arc};
 
-use crate::metrics::Metrics;
+use axum::{Router, middleware};
+use tokio::sync::Semaphore;
 
-/// What the routes look at.
+use crate::{access::Audience, host_commands::Host, metrics::Metrics};
+
+pub(crate) use serve::{Limits, serve};
+
+/// The most event streams on one port at a time.
+const MAX_STREAMS: usize = 32;
+
+/// One port.
 #[derive(Clone)]
 pub(crate) struct Site {
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) token: Arc<str>,
-    /// The values of `Host` that are ours.
-    pub(crate) hosts: Arc<[String]>,
+    host: Arc<Host>,
+    metrics: Arc<Metrics>,
+    /// Whose page this is.
+    audience: Arc<Audience>,
+    /// The values of `Host` that mean this port.
+    hosts: Arc<[String]>,
+    /// Seats for event streams.
+    streams: Arc<Semaphore>,
 }
 
-/// All routes.
+impl Site {
+    /// The site at `address` for this audience.
+    pub(crate) fn new(
+        host: &Arc<Host>,
+        metrics: &Arc<Metrics>,
+        audience: Audience,
+        address: SocketAddr,
+    ) -> Self {
+        Self {
+            host: Arc::clone(host),
+            metrics: Arc::clone(metrics),
+            audience: Arc::new(audience),
+            hosts: guard::own_hosts(address, &host.config.dashboard.hosts),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+        }
+    }
+}
+
+/// All routes of a site.
 pub(crate) fn router(site: Site) -> Router {
-    let guarded = Router::new()
-        .route("/metrics", get(metrics))
-        .layer(middleware::from_fn_with_state(site.clone(), require_token));
-    Router::new()
-        .route("/healthz", get(|| async { "ok\n" }))
-        .merge(guarded)
-        .layer(middleware::from_fn_with_state(site.clone(), require_host))
+    let mut router = Router::new();
+    for route in table::routes(&site.audience) {
+        router = router.route(&route.path, route.handler);
+    }
+    router
+        .fallback(output::no_such_page)
+        .method_not_allowed_fallback(output::no_such_method)
+        .layer(middleware::from_fn_with_state(
+            site.clone(),
+            auth::require_token,
+        ))
+        .layer(middleware::from_fn_with_state(
+            site.clone(),
+            guard::require_own_origin,
+        ))
+        .layer(middleware::map_response(guard::add_headers))
         .with_state(site)
-}
-
-async fn metrics(State(site): State<Site>) -> Response {
-    let kind = [(
-        header::CONTENT_TYPE,
-        "application/openmetrics-text; version=1.0.0; charset=utf-8",
-    )];
-    (kind, site.metrics.render()).into_response()
-}
-
-/// A page that a browser was tricked into loading from here names another host (DNS rebinding).
-async fn require_host(State(site): State<Site>, request: Request, next: Next) -> Response {
-    let mut hosts = request.headers().get_all(header::HOST).iter();
-    let is_ours = match (
-        hosts.next().and_then(|host| host.to_str().ok()),
-        hosts.next(),
-    ) {
-        (Some(host), None) => site
-            .hosts
-            .iter()
-            .any(|ours| host.eq_ignore_ascii_case(ours)),
-        _ => false,
-    };
-    // A name in the request line would count for more than the header.
-    if is_ours && request.uri().authority().is_none() {
-        return next.run(request).await;
-    }
-    let text = "this host name is not one of this hive's: see `dashboard.hosts` in hive.toml\n";
-    (StatusCode::MISDIRECTED_REQUEST, text).into_response()
-}
-
-async fn require_token(State(site): State<Site>, request: Request, next: Next) -> Response {
-    if has_token(request.headers(), &site.token) {
-        return next.run(request).await;
-    }
-    let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
-    (
-        StatusCode::UNAUTHORIZED,
-        challenge,
-        "send the operator's token as a bearer token\n",
-    )
-        .into_response()
-}
-
-fn has_token(headers: &HeaderMap, token: &str) -> bool {
-    headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "))
-        .is_some_and(|given| given.as_bytes().ct_eq(token.as_bytes()).into())
 }

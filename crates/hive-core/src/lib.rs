@@ -10,10 +10,24 @@ pub mod config;
 pub mod daemon;
 pub mod paths;
 
+mod access;
 mod agent_commands;
+mod companions;
+mod credentials;
+mod engine;
+mod harnesses;
 mod host_commands;
 mod http;
 mod metrics;
+mod model;
+mod pages;
 mod ports;
 mod roster;
 mod server;
+mod supervisor;
+
+/// Runs this process as the keeper of an agent, if it was started as one; how that ended.
+pub fn keeper() -> Option<std::process::ExitCode> {
+    let is_keeper = std::env::args_os().nth(1)? == supervisor::KEEPER;
+    is_keeper.then(hive_runtime::keeper::main)
+}

@@ -4,12 +4,16 @@ use std::{io::IsTerminal, process::ExitCode};
 
 use hive_core::{
     cli::{self, Cli, Cmd},
-    daemon::{Running, Setup},
+    daemon::{Mode, Running, Setup},
     paths::Paths,
 };
 use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
+    // First of all: a keeper has its process for itself.
+    if let Some(code) = hive_core::keeper() {
+        return code;
+    }
     let cli = match Cli::from_args() {
         Ok(cli) => cli,
         Err(code) => return code,
@@ -30,6 +34,7 @@ fn main() -> ExitCode {
                 Setup {
                     paths,
                     port: args.port,
+                    mode: Mode::Serve,
                 },
                 |_| Ok(()),
             )),
@@ -37,6 +42,7 @@ fn main() -> ExitCode {
                 let setup = Setup {
                     paths,
                     port: args.port,
+                    mode: Mode::Up,
                 };
                 let root = cli.root.clone();
                 runtime.block_on(serve(setup, |running| {

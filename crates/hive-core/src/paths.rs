@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, bail};
+use hive_runtime::AgentDirs;
 use hive_wire::{AgentName, socket};
 
 use crate::cli::Places;
@@ -101,6 +102,11 @@ impl Paths {
         self.state.join("operator-token")
     }
 
+    /// Who has logged in to which page.
+    pub fn sessions(&self) -> PathBuf {
+        self.state.join("sessions.json")
+    }
+
     /// The operator's admin socket.
     pub fn host_socket(&self) -> PathBuf {
         self.run.join("host.sock")
@@ -109,6 +115,33 @@ impl Paths {
     /// The directory that is bound into an agent's container as `/run/hive`.
     pub fn agent_run(&self, name: &AgentName) -> PathBuf {
         self.run.join("agents").join(name.as_str())
+    }
+
+    /// Where the agents' directories lie.
+    pub fn agents(&self) -> PathBuf {
+        self.state.join("agents")
+    }
+
+    /// Everything that one agent owns, and its runtime's record of it.
+    pub fn agent(&self, name: &AgentName) -> PathBuf {
+        self.agents().join(name.as_str())
+    }
+
+    /// The directories that an agent sees.
+    pub fn agent_dirs(&self, name: &AgentName) -> AgentDirs {
+        let own = self.agent(name);
+        AgentDirs {
+            state: own.join("state"),
+            harness: own.join("harness"),
+            claude: own.join("claude"),
+            home: own.join("home"),
+            run: self.agent_run(name),
+        }
+    }
+
+    /// What the rehearsed model of a demo keeps.
+    pub fn rehearsal(&self) -> PathBuf {
+        self.state.join("rehearsal")
     }
 
     /// An agent's own socket.

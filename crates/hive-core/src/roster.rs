@@ -175,6 +175,7 @@ mod tests {
             runtime: Runtime::None,
             port: 8100,
             created_at: Timestamp::from_millis(0),
+            run: hive_store::sqlite::Run::default(),
         }))
     }
 

@@ -12,6 +12,8 @@
 //!   subscribes, reads, and reads on from `next` when woken misses nothing.
 //! - Everything is bounded: the queue, an event, a page, the file. The oldest events go first from
 //!   the file, the newest from a full queue.
+//! - What agents post goes to streams, each with a budget of its own ([`EventLog::publish_stream`]):
+//!   nobody can push out the hive's own events, nor another agent's.
 //!
 //! The log does not know what events mean. `publish` hands an event to one writer thread, which
 //! writes groups; [`EventLog::close`] (or dropping the log) writes the rest and joins it.
@@ -23,9 +25,11 @@ mod file;
 mod queue;
 mod read;
 mod readers;
+mod stream;
 mod writer;
 
 use std::{
+    collections::BTreeMap,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
     thread::{self, JoinHandle},
@@ -38,6 +42,7 @@ use tokio::sync::watch;
 pub use error::EventLogError;
 pub use event::{Event, EventData, MAX_LABEL, TOO_LARGE};
 pub use file::Opening;
+pub use stream::StreamMark;
 
 use queue::{Capacity, Queue};
 use readers::Readers;
@@ -61,6 +66,12 @@ pub struct Limits {
     pub max_events: usize,
     /// At most about so many bytes.
     pub max_bytes: usize,
+    /// At most so many events in one stream …
+    pub stream_events: usize,
+    /// … and about so many bytes.
+    pub stream_bytes: usize,
+    /// About so many bytes in all streams together.
+    pub streams_bytes: usize,
     /// A larger event is replaced by a [`TOO_LARGE`] marker; between 512 bytes and 512 KiB.
     pub max_event_bytes: usize,
 }
@@ -70,6 +81,9 @@ impl Default for Limits {
         Self {
             max_events: 200_000,
             max_bytes: 64 * 1024 * 1024,
+            stream_events: 20_000,
+            stream_bytes: 16 * 1024 * 1024,
+            streams_bytes: 512 * 1024 * 1024,
             max_event_bytes: 64 * 1024,
         }
     }
@@ -108,6 +122,7 @@ impl Default for Options {
 pub struct EventLog {
     epoch: i64,
     opening: Opening,
+    marks: BTreeMap<String, StreamMark>,
     max_event_bytes: usize,
     queue: Arc<Queue>,
     readers: Readers,
@@ -144,6 +159,8 @@ impl EventLog {
         let file = file::open(path, options.busy)?;
         let epoch = file.head.epoch;
         tracing::info!(epoch, opening = ?file.opening, "event log opened");
+        let marks =
+            stream::marks(&file.connection).map_err(|error| EventLogError::open(path, error))?;
         let readers = Readers::open(path, READERS, options.busy)?;
         let capacity = Capacity {
             events: options.queue_events,
@@ -169,6 +186,7 @@ impl EventLog {
         Ok(Self {
             epoch,
             opening: file.opening,
+            marks,
             max_event_bytes: limits.max_event_bytes,
             queue,
             readers,
@@ -180,6 +198,11 @@ impl EventLog {
     /// How the log began: anew, resumed, or in place of a damaged file.
     pub fn opening(&self) -> &Opening {
         &self.opening
+    }
+
+    /// Where every stream stood when the log was opened.
+    pub fn marks(&self) -> &BTreeMap<String, StreamMark> {
+        &self.marks
     }
 
     /// The newest position that can be read.
@@ -201,6 +224,26 @@ impl EventLog {
     pub fn publish(&self, mut event: Event) {
         let weight = event.fit(self.max_event_bytes);
         self.queue.push(event, weight);
+    }
+
+    /// Numbers the events of a stream, one after the other, and hands them to the writer; each with
+    /// where the stream stands after it. They are all about the same agent. Returns the last number:
+    /// once it can be read, the events and the stream's mark are in the file. What there is no room
+    /// for is lost, as with [`Self::publish`].
+    pub fn publish_stream(
+        &self,
+        events: impl IntoIterator<Item = (Event, StreamMark)>,
+    ) -> EventPosition {
+        let events = events.into_iter().map(|(mut event, mark)| {
+            let weight = event.fit(self.max_event_bytes);
+            (event, weight, Some(mark))
+        });
+        // Weighed before the queue is locked.
+        let events: Vec<_> = events.collect();
+        EventPosition {
+            epoch: self.epoch,
+            seq: self.queue.push_all(events),
+        }
     }
 
     /// Reads the events after a position, oldest first; without a position, the newest ones.
@@ -239,6 +282,14 @@ impl EventLog {
         let newer = readable.wait_for(|seq| *seq > after.seq);
         // Cancel-safe: waiting on a watch changes nothing.
         matches!(tokio::time::timeout(timeout, newer).await, Ok(Ok(_)))
+    }
+
+    /// Waits until everything up to this position can be read or is lost; false when the log is
+    /// closed before.
+    pub async fn settled(&self, position: EventPosition) -> bool {
+        let mut readable = self.readable.clone();
+        // Cancel-safe: waiting on a watch changes nothing.
+        readable.wait_for(|seq| *seq >= position.seq).await.is_ok()
     }
 
     /// Blocks until everything published before is readable or lost.

@@ -22,6 +22,7 @@ mod permissions;
 mod questions;
 mod readers;
 mod reminders;
+mod reports;
 mod retention;
 mod schedules;
 mod transient;
@@ -32,7 +33,7 @@ use hive_wire::Timestamp;
 use rusqlite::Connection;
 use thiserror::Error;
 
-pub use agents::AgentRecord;
+pub use agents::{AgentRecord, Run, Wanted};
 pub use approvals::{Approval, ApprovalState, NewApproval};
 pub use lock::{LockError, RootLock};
 pub use mail::AtOnce;
@@ -41,6 +42,7 @@ pub use permissions::Permissions;
 pub use questions::{NewQuestion, QuestionEnd};
 pub use readers::{Counts, HistoryQuery, Page, Readers};
 pub use reminders::Reminder;
+pub use reports::{StatusLine, TOTAL_DAYS};
 pub use retention::{Pruned, Retention};
 pub use schedules::{NewSchedule, Schedule};
 

@@ -14,7 +14,7 @@ use std::{
 };
 
 use hive_store::event_log::{
-    Event, EventLog, EventLogError, Limits, MAX_PAGE_BYTES, Opening, Options, TOO_LARGE,
+    Event, EventLog, EventLogError, Limits, MAX_PAGE_BYTES, Opening, Options, StreamMark, TOO_LARGE,
 };
 use hive_wire::{
     Timestamp,
@@ -727,4 +727,125 @@ async fn a_long_poll_ends_with_an_event_the_time_or_the_log() {
     assert!(is_send(log.wait_after(here, LONG)).await);
     log.close().unwrap();
     assert!(!log.wait_after(log.position(), LONG).await);
+}
+
+fn limited(place: &Place, stream_events: usize, streams_bytes: usize) -> EventLog {
+    let limits = Limits {
+        stream_events,
+        streams_bytes,
+        ..Limits::default()
+    };
+    EventLog::open(&place.path(), limits).unwrap()
+}
+
+/// Posts events of an agent's stream, in posts of ten, numbered by their poster from `first`.
+fn post(log: &EventLog, about: &str, epoch: &str, range: std::ops::Range<u64>) {
+    let numbers: Vec<u64> = range.collect();
+    for some in numbers.chunks(10) {
+        log.publish_stream(some.iter().map(|n| {
+            let mark = StreamMark {
+                epoch: epoch.into(),
+                next: n + 1,
+            };
+            (event(about, json!({"n": n, "pad": "x".repeat(500)})), mark)
+        }));
+        log.flush();
+    }
+}
+
+/// The `n` of the events about somebody that are kept.
+fn kept(log: &EventLog, about: &str) -> Vec<u64> {
+    let page = log.read(None, 1000, Some(about)).unwrap();
+    let numbers = page
+        .events
+        .iter()
+        .filter_map(|event| event.data["n"].as_u64());
+    numbers.collect()
+}
+
+#[test]
+fn a_stream_pushes_out_only_what_is_its_own() {
+    let place = Place::new();
+    let log = limited(&place, 100, usize::MAX);
+    publish(&log, 0..50);
+    post(&log, "bob", "e", 1..31);
+    let before = log.position();
+    post(&log, "eve", "e", 1..2001);
+    let own = log.read(None, 1000, Some("ada")).unwrap();
+    assert_eq!(own.events.len(), 50, "the hive's own events are all there");
+    assert_eq!(kept(&log, "bob").len(), 30);
+    let eve = kept(&log, "eve");
+    assert!((90..=110).contains(&eve.len()), "{} events", eve.len());
+    assert_eq!(eve.last(), Some(&2000), "the newest are kept");
+    let bob = log.read(Some(before), 10, Some("bob")).unwrap();
+    assert!(!bob.gap, "nothing of bob's is gone");
+    assert!(log.read(Some(before), 10, Some("eve")).unwrap().gap);
+    assert!(log.read(Some(before), 10, None).unwrap().gap);
+    let bytes = fs::metadata(place.path()).unwrap().len();
+    assert!(bytes < 2 * 1024 * 1024, "{bytes} bytes on disk");
+}
+
+#[test]
+fn together_streams_stay_within_their_bytes_and_the_largest_gives_way() {
+    let place = Place::new();
+    let log = limited(&place, usize::MAX, 100 * 1024);
+    post(&log, "bob", "e", 1..11);
+    post(&log, "eve", "e", 1..1001);
+    assert_eq!(kept(&log, "bob").len(), 10);
+    let eve = kept(&log, "eve");
+    assert!(eve.len() < 200, "{} events", eve.len());
+    assert_eq!(eve.last(), Some(&1000));
+}
+
+#[test]
+fn a_stream_knows_after_a_crash_what_it_has() {
+    let place = Place::new();
+    let log = place.open();
+    post(&log, "ada", "e1", 1..6);
+    post(&log, "ada", "e2", 1..4);
+    let image = place.crash_image();
+    let log = image.open();
+    let mark = &log.marks()["ada"];
+    assert_eq!((&*mark.epoch, mark.next), ("e2", 4));
+    assert_eq!(kept(&log, "ada"), [1, 2, 3, 4, 5, 1, 2, 3]);
+}
+
+#[test]
+fn a_log_of_the_first_format_goes_on() {
+    let place = Place::new();
+    {
+        let log = place.open();
+        publish(&log, 0..5);
+        log.close().unwrap();
+    }
+    let raw = Connection::open(place.path()).unwrap();
+    raw.execute_batch(
+        "DROP INDEX chunk_stream; DROP TABLE stream; ALTER TABLE chunk DROP COLUMN stream;
+         PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    raw.close().unwrap();
+    let log = place.open();
+    assert_eq!(*log.opening(), Opening::Resumed);
+    publish(&log, 5..7);
+    post(&log, "bob", "e", 1..3);
+    assert_eq!(log.read(None, 100, None).unwrap().events.len(), 9);
+    assert_eq!(kept(&log, "bob"), [1, 2]);
+}
+
+#[tokio::test]
+async fn whoever_posts_can_wait_until_it_is_readable() {
+    let place = Place::new();
+    let log = place.open();
+    let mark = StreamMark {
+        epoch: "e".into(),
+        next: 2,
+    };
+    let position = log.publish_stream([(event("ada", json!({"n": 1})), mark)]);
+    assert!(
+        tokio::time::timeout(LONG, log.settled(position))
+            .await
+            .unwrap()
+    );
+    assert_eq!(kept(&log, "ada"), [1]);
 }

@@ -11,7 +11,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use common::Hive;
 
 /// Tables that grow with history. What is open lies in tables and partial indexes of its own.
-const LARGE: [&str; 7] = [
+const LARGE: [&str; 8] = [
     "messages",
     "receipts",
     "turns",
@@ -19,15 +19,18 @@ const LARGE: [&str; 7] = [
     "correspondence",
     "questions",
     "approvals",
+    "turn_counts",
 ];
 /// Indexes that hold what is open only, so that walking all of one is no harm.
 const SMALL_INDEXES: [&str; 3] = ["questions_owed", "questions_asked", "approvals_pending"];
 /// Statements that walk a whole table on purpose, and why that is no harm.
-const ON_PURPOSE: [&str; 2] = [
+const ON_PURPOSE: [&str; 3] = [
     // Once at the start, over a bounded number of the newest turns.
     "SELECT seq, agent, name FROM (SELECT seq, agent, name FROM turns",
     // A listing of everything, newest first: it stops at its limit.
     "FROM questions ORDER BY id DESC LIMIT",
+    // The oldest ones, in the order of their key: it stops at its limit.
+    "FROM turn_counts ORDER BY id LIMIT",
 ];
 
 /// A part of a statement that runs often, and the index that it must use.
@@ -90,6 +93,10 @@ const HOT: &[(&str, &str)] = &[
     (
         "FROM reminders WHERE due_at <= ?1",
         "INDEX reminders_due (due_at<?)",
+    ),
+    (
+        "FROM turn_counts WHERE agent = ?1 AND id < ?2",
+        "INDEX turn_counts_agent (agent=? AND rowid<?)",
     ),
     (
         "FROM send_keys WHERE used_at < ?1",

@@ -10,7 +10,7 @@ use hive_store::{
     Mail, Refusal,
     sqlite::{
         AgentRecord, ApprovalState, NewApproval, NewQuestion, NewSchedule, Permissions,
-        QuestionEnd, Tx,
+        QuestionEnd, Run, Tx, Wanted,
     },
 };
 use hive_wire::{ApprovalId, QuestionId, Recipient, ReminderId, ScheduleId, host::Runtime};
@@ -48,6 +48,35 @@ fn c9_agents_are_registered_with_their_place_and_port() {
     assert_eq!(hive.run(|tx| tx.living_agents()), [ada.clone(), ruth]);
     assert_eq!(hive.run(|tx| tx.agent(&agent("ada"))), Some(ada));
     assert_eq!(hive.run(|tx| tx.agent(&agent("bob"))), None);
+}
+
+#[test]
+fn c13_how_an_agent_is_meant_to_run_survives_a_crash() {
+    let mut hive = Hive::new();
+    let ada = register(&mut hive, "ada", None, 8101);
+    assert_eq!(ada.run, Run::default(), "registered is not running");
+    let run = Run {
+        wanted: Wanted::Running,
+        engine: "claude".into(),
+        model: "haiku".into(),
+        generation: 7,
+        failure: Some("it ended at once".into()),
+        notice: Some(hive.send("bob", "ada", "you were started")),
+    };
+    hive.run(|tx| tx.set_run(&agent("ada"), &run));
+    let unknown = refused(&mut hive, |tx| tx.set_run(&agent("bob"), &run));
+    assert!(matches!(unknown, Refusal::NotFound { .. }), "{unknown}");
+    hive.crash();
+    assert_eq!(hive.run(|tx| tx.agent(&agent("ada"))).unwrap().run, run);
+
+    hive.run(|tx| tx.destroy_agent(&agent("ada")));
+    let again = register(&mut hive, "ada", None, 8101).run;
+    let expected = Run {
+        generation: 8,
+        notice: run.notice,
+        ..Run::default()
+    };
+    assert_eq!(again, expected, "what still runs of the old one is older");
 }
 
 #[test]

@@ -10,9 +10,10 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
+use hive_runtime::{ProcessRuntime, Runtime, keeper::KeeperCommand};
 use hive_wire::{
     client::{Client, Options as ClientOptions},
-    host::{Info, Runtime, Spawn},
+    host::{Info, Spawn},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -127,11 +128,7 @@ impl TestHive {
     /// # Errors
     /// When the daemon refuses.
     pub async fn spawn_agent(&self, name: &str) -> anyhow::Result<()> {
-        let spawn = Spawn {
-            name: name.parse()?,
-            parent: None,
-            runtime: Runtime::None,
-        };
+        let spawn = Spawn::elsewhere(name.parse()?);
         self.host_client().call(&spawn).await?;
         Ok(())
     }
@@ -150,6 +147,7 @@ impl TestHive {
             .arg("--root")
             .arg(self.root())
             .args(["serve", "--port", "0"])
+            .without_keys()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .current_dir(self.root())
             .stdin(Stdio::null())
@@ -289,28 +287,45 @@ impl Drop for TestHive {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
+        if let Err(error) = stop_agents(self.root()) {
+            eprintln!("cannot stop the agents: {error}");
+        }
+    }
+}
+
+/// Stops what the daemon left running: agents outlive it.
+fn stop_agents(root: &Path) -> Result<(), hive_runtime::RuntimeError> {
+    // Nothing is started, so that it does not matter what a keeper is.
+    let keeper = KeeperCommand {
+        program: PathBuf::new(),
+        args: Vec::new(),
+    };
+    let runtime = ProcessRuntime::new(root.join("state/agents"), keeper);
+    for agent in runtime.list()? {
+        runtime.stop(&agent.name, Duration::ZERO)?;
+    }
+    Ok(())
+}
+
+/// Keeps the keys of whoever runs the tests from the hive under test.
+trait WithoutKeys {
+    fn without_keys(&mut self) -> &mut Self;
+}
+
+impl WithoutKeys for Command {
+    fn without_keys(&mut self) -> &mut Self {
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("ANTHROPIC_") || text.starts_with("CLAUDE_CODE_") {
+                self.env_remove(&name);
+            }
+        }
+        self
     }
 }
 
 /// The daemon's binary: `HIVE_C0RE_BIN`, or what cargo built next to this executable.
 fn find_daemon() -> anyhow::Result<PathBuf> {
-    if let Some(path) = std::env::var_os("HIVE_C0RE_BIN") {
-        let path = PathBuf::from(path);
-        ensure!(
-            path.is_file(),
-            "HIVE_C0RE_BIN={} is no file",
-            path.display()
-        );
-        return Ok(path);
-    }
-    let this = std::env::current_exe()?;
-    let beside = this.ancestors().skip(1).take(2);
-    let mut candidates = beside.map(|dir| dir.join("hive-c0re"));
-    candidates.find(|path| path.is_file()).with_context(|| {
-        format!(
-            "there is no hive-c0re next to {}: run `cargo build -p hive-core --bin hive-c0re \
-             --features failpoints` with the same profile, or set HIVE_C0RE_BIN",
-            this.display()
-        )
-    })
+    let build = "-p hive-core --bin hive-c0re --features failpoints";
+    crate::binary::find("hive-c0re", "HIVE_C0RE_BIN", build)
 }

@@ -8,6 +8,15 @@ use crate::{
     command::commands,
 };
 
+pub use crate::{
+    control::{Control, ControlAction, ControlDone, ControlRequest, ControlRequests},
+    report::{
+        AgentMeta, EventsPosted, GetAgentMeta, HarnessStatus, ListPeers, Peer, Peers, PostEvents,
+        PostState, PostTurnCounts, PostedEvent, PostedKind, SetStatus, StatePosted, StatusSet,
+        ToolCount, TurnCountsPosted, TurnKind, TurnState,
+    },
+};
+
 /// The longest body of a message, as JSON-encoded bytes.
 pub const MAX_BODY: usize = 256 * 1024;
 /// The longest wait of one `recv`, in seconds.
@@ -31,6 +40,13 @@ commands! {
         "cancel_loose_end" => CancelLooseEnd -> Cancelled,
         "remind" => Remind -> Reminded,
         "receipt" => GetReceipt -> Receipt,
+        "set_status" => SetStatus -> StatusSet,
+        "get_agent_meta" => GetAgentMeta -> AgentMeta,
+        "list_peers" => ListPeers -> Peers,
+        "post_turn_counts" => PostTurnCounts -> TurnCountsPosted,
+        "post_state" => PostState -> StatePosted,
+        "post_events" => PostEvents -> EventsPosted,
+        "control" => Control -> ControlRequests,
     }
 }
 
@@ -317,6 +333,15 @@ pub enum LooseEnd {
         message: String,
         /// When.
         due_at: Timestamp,
+    },
+    /// Something that a companion of the agent says is open, such as a background command.
+    Task {
+        /// What it is called: the label of the wake that will tell of its end.
+        label: String,
+        /// What it is and how it stands.
+        text: String,
+        /// Since when.
+        since: Timestamp,
     },
 }
 

@@ -55,6 +55,8 @@ error_codes! {
     TurnEnded => "turn_ended",
     /// The same receive was issued again on another connection, which has it now.
     Replaced => "replaced",
+    /// A newer wait of the same agent took the place of this one.
+    Superseded => "superseded",
     /// The disk is full; nothing was changed.
     DiskFull => "disk_full",
     /// The store failed; nothing was changed.

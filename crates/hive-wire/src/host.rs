@@ -1,6 +1,18 @@
 //! The commands of the operator's admin socket: everything the CLI does.
 
+mod harness;
+mod lifecycle;
+
 use serde::{Deserialize, Serialize};
+
+pub use harness::{
+    AgentSnapshot, ControlAgent, ControlOutcome, ControlState, DayTotal, GetAgentState, Lift,
+    Lifted, Link, OneTimeLink, TotalsPage, TurnPage, TurnRow, TurnTotals, Turns,
+};
+pub use lifecycle::{
+    AllStopped, Defaults, Destroy, Destroyed, Kill, Output, ReadOutput, Rebuild, Restart, Spawn,
+    Start, StopAll, StopFailure,
+};
 
 use crate::{
     AgentName, MessageId, QuestionId, SendKey, SenderLabel, Timestamp, agent, command::commands,
@@ -12,6 +24,12 @@ commands! {
         "info" => Info -> HiveInfo,
         "spawn" => Spawn -> AgentRow,
         "destroy" => Destroy -> Destroyed,
+        "kill" => Kill -> AgentRow,
+        "start" => Start -> AgentRow,
+        "restart" => Restart -> AgentRow,
+        "rebuild" => Rebuild -> AgentRow,
+        "stop_all" => StopAll -> AllStopped,
+        "output" => ReadOutput -> Output,
         "list" => List -> Agents,
         "send" => SendAsOperator -> agent::Sent,
         "inbox" => Inbox -> agent::Messages,
@@ -24,6 +42,12 @@ commands! {
         "questions" => Questions -> QuestionList,
         "answer" => AnswerAsOperator -> agent::Answered,
         "events" => Events -> EventPage,
+        "control_agent" => ControlAgent -> ControlOutcome,
+        "agent_state" => GetAgentState -> AgentSnapshot,
+        "turns" => Turns -> TurnPage,
+        "turn_totals" => TurnTotals -> TotalsPage,
+        "lift" => Lift -> Lifted,
+        "link" => Link -> OneTimeLink,
     }
 }
 
@@ -56,6 +80,9 @@ pub struct HiveInfo {
     pub undelivered: u32,
     /// How many dead letters wait for the operator.
     pub dead: u32,
+    /// What a new agent gets on this machine.
+    #[serde(default)]
+    pub defaults: Defaults,
 }
 
 /// Where an agent runs.
@@ -112,25 +139,48 @@ impl Runtime {
     }
 }
 
-/// Registers an agent.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Spawn {
-    /// Its name.
-    pub name: AgentName,
-    /// Its place in the tree; a root unless given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<AgentName>,
-    /// Where it runs.
-    #[serde(default)]
-    pub runtime: Runtime,
-}
-
 /// Where an agent stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState {
     /// It runs elsewhere; the hive only keeps its inbox.
     External,
+    /// It is being started, or its harness has not connected yet.
+    Starting,
+    /// Its harness waits for mail.
+    Idle,
+    /// A turn runs.
+    Thinking,
+    /// Its session is being compacted.
+    Compacting,
+    /// The model's service refuses for now; it waits.
+    RateLimited,
+    /// It waits for somebody to log in.
+    NeedsLogin,
+    /// The operator put it to rest.
+    Paused,
+    /// It does not run.
+    Stopped,
+    /// It does not run, and not because somebody wanted that.
+    Failed,
+}
+
+impl AgentState {
+    /// Its name, as on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::External => "external",
+            Self::Starting => "starting",
+            Self::Idle => "idle",
+            Self::Thinking => "thinking",
+            Self::Compacting => "compacting",
+            Self::RateLimited => "rate_limited",
+            Self::NeedsLogin => "needs_login",
+            Self::Paused => "paused",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 /// An agent as the operator sees it.
@@ -162,6 +212,12 @@ pub struct AgentRow {
     pub socket: String,
     /// When it was first registered.
     pub created_at: Timestamp,
+    /// The process that runs it, when one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// What the operator should know: why it failed, or why it is where it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
 }
 
 /// Lists the agents.
@@ -173,20 +229,9 @@ pub struct List {}
 pub struct Agents {
     /// One row each.
     pub agents: Vec<AgentRow>,
-}
-
-/// Removes an agent; its mail, state and credentials stay for a later one of the same name.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Destroy {
-    /// Which one.
-    pub name: AgentName,
-}
-
-/// The agent is gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Destroyed {
-    /// Messages that stay in its inbox.
-    pub kept_messages: u32,
+    /// Whether a rehearsed model answers instead of a real one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rehearsed: bool,
 }
 
 /// Sends a message as the operator.

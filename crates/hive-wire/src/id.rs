@@ -42,6 +42,10 @@ row_id!(
     ScheduleId,
     /// Something that waits for the operator's decision.
     ApprovalId,
+    /// A request of the host to a harness.
+    ControlId,
+    /// A row of the turn statistics.
+    TurnRowId,
 );
 
 impl MessageId {
@@ -104,6 +108,8 @@ chosen_id!(
     ReqId = "req",
     /// A sender's own name for a message, so that a repeated send is one message.
     SendKey = "key",
+    /// One life of a harness, named by itself at its start; its events are numbered within it.
+    HarnessEpoch = "epoch",
 );
 
 /// The word that stands for "the turn that is open now" wherever a turn id is expected.

@@ -7,16 +7,21 @@
 pub mod agent;
 pub mod client;
 pub mod command;
+pub mod control;
 pub mod error;
 pub mod host;
 pub mod id;
 pub mod line;
 pub mod name;
+pub mod report;
 pub mod socket;
 pub mod text;
 pub mod time;
 
 pub use error::{ErrorCode, WireError};
-pub use id::{ApprovalId, MessageId, QuestionId, ReminderId, ReqId, ScheduleId, SendKey, TurnId};
+pub use id::{
+    ApprovalId, ControlId, HarnessEpoch, MessageId, QuestionId, ReminderId, ReqId, ScheduleId,
+    SendKey, TurnId, TurnRowId,
+};
 pub use name::{AgentName, Recipient, SenderLabel};
 pub use time::Timestamp;

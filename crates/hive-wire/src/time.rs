@@ -23,12 +23,12 @@ impl Timestamp {
     }
 
     /// A time from its count of milliseconds since 1970.
-    pub fn from_millis(millis: i64) -> Self {
+    pub const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }
 
     /// Milliseconds since 1970.
-    pub fn millis(self) -> i64 {
+    pub const fn millis(self) -> i64 {
         self.0
     }
 

@@ -5,6 +5,8 @@
 //! function `fuzz_codec` takes plain bytes, so that a coverage-guided fuzzer can call it as it is.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "codec/reports.rs"]
+mod reports;
 #[path = "codec/requests.rs"]
 mod requests;
 
@@ -309,6 +311,10 @@ fn fuzz_reply(line: &[u8]) {
     read::<host::Agents>(line);
     read::<host::HistoryPage>(line);
     read::<host::EventPage>(line);
+    read::<host::AgentSnapshot>(line);
+    read::<host::TurnPage>(line);
+    read::<agent::ControlRequests>(line);
+    read::<agent::EventsPosted>(line);
 }
 
 /// Pieces that are near enough to requests to get past the first check.
@@ -335,6 +341,12 @@ const PIECES: &[&[u8]] = &[
     b"\"cancel_loose_end\"",
     b"\"spawn\"",
     b"\"events\"",
+    b"\"post_events\"",
+    b"\"control\"",
+    b"\"epoch\":",
+    b"\"events\":",
+    b"\"data\":",
+    b"\"action\":",
     b"\"turn\":",
     b"\"to\":",
     b"\"body\":",

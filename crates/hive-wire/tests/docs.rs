@@ -84,6 +84,13 @@ fn every_command_of_the_agent_socket_is_described() {
         CancelLooseEnd,
         Remind,
         GetReceipt,
+        SetStatus,
+        GetAgentMeta,
+        ListPeers,
+        PostTurnCounts,
+        PostState,
+        PostEvents,
+        Control,
     );
     check_socket(
         "## Agent socket",
@@ -100,6 +107,12 @@ fn every_command_of_the_host_socket_is_described() {
         Info,
         Spawn,
         Destroy,
+        Kill,
+        Start,
+        Restart,
+        Rebuild,
+        StopAll,
+        ReadOutput,
         List,
         SendAsOperator,
         Inbox,
@@ -112,6 +125,12 @@ fn every_command_of_the_host_socket_is_described() {
         Questions,
         AnswerAsOperator,
         Events,
+        ControlAgent,
+        GetAgentState,
+        Turns,
+        TurnTotals,
+        Lift,
+        Link,
     );
     check_socket(
         "## Host socket",
@@ -148,6 +167,9 @@ fn the_limits_are_those_of_the_code() {
         ("a sender label", name::MAX_SENDER_LABEL),
         ("a chosen id", id::MAX_CHOSEN_ID),
         ("a request id", hive_wire::command::MAX_REQUEST_ID),
+        ("a status line", hive_wire::report::MAX_STATUS),
+        ("posted events", hive_wire::report::MAX_POSTED_EVENTS),
+        ("an event's data", hive_wire::report::MAX_EVENT_DATA),
     ] {
         let row = limits
             .lines()

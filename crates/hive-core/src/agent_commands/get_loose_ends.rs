@@ -1,18 +1,25 @@
-//! `get_loose_ends`: open questions and reminders of the caller or one of its children (M6).
+//! `get_loose_ends`: what is open around the caller or one of its children (M6, B6).
 
 use hive_wire::{
     agent::{GetLooseEnds, LooseEnd, LooseEnds},
     text,
 };
 
+use tokio::runtime::Handle;
+
 use super::Caller;
-use crate::server::Reply;
+use crate::{companions, server::Reply};
 
 /// How much of a question or reminder is shown, so that all of them fit into a line.
 const SHOWN: usize = 500;
 
 pub(super) fn run(caller: &Caller, command: GetLooseEnds, reply: Reply<LooseEnds>) {
     let name = caller.name.clone();
+    let (paths, tasks, runtime) = (
+        caller.paths.clone(),
+        caller.tasks.clone(),
+        Handle::current(),
+    );
     caller.broker.submit(
         move |desk| {
             let agent = match &command.agent {
@@ -33,10 +40,18 @@ pub(super) fn run(caller: &Caller, command: GetLooseEnds, reply: Reply<LooseEnds
                 message: text::shorten(&reminder.body, SHOWN),
                 due_at: reminder.due_at,
             });
-            Ok(LooseEnds {
-                loose_ends: questions.chain(reminders).collect(),
-            })
+            Ok((agent, questions.chain(reminders).collect::<Vec<_>>()))
         },
-        move |outcome| reply.send(outcome),
+        move |outcome| {
+            // The companions' files are read apart from the broker, which waits for no disk.
+            let read = move || {
+                reply.send(outcome.map(|(agent, mut loose_ends)| {
+                    let harness = paths.agent_dirs(&agent).harness;
+                    loose_ends.extend(companions::loose_ends(&harness));
+                    LooseEnds { loose_ends }
+                }));
+            };
+            tasks.spawn_blocking_on(read, &runtime);
+        },
     );
 }

@@ -12,8 +12,13 @@ pub(super) fn run(caller: &Caller, command: GetReceipt, reply: Reply<Receipt>) {
         move |desk| {
             desk.store(|tx| {
                 let id = command.message_id;
+                let receipt = if id.is_transient() {
+                    tx.transient_receipt(&name, id)
+                } else {
+                    tx.receipt(id)?
+                };
                 // Others' messages do not exist for the caller.
-                tx.receipt(id)?
+                receipt
                     .filter(|receipt| {
                         [receipt.from.as_str(), receipt.to.as_str()].contains(&name.as_str())
                     })

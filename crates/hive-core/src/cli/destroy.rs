@@ -3,13 +3,16 @@
 use clap::Args;
 use hive_wire::{AgentName, client::Client, host::Destroy};
 
-use super::{confirm::confirm, failure::Failure, json, out::Out};
+use super::{confirm::confirm, failure::Failure, json, lifecycle, out::Out};
 
 /// Arguments of `destroy`.
 #[derive(Debug, Args)]
 pub struct DestroyArgs {
     /// Which agent.
     name: AgentName,
+    /// Also remove its files: state, notes, sessions and credentials. Its mail stays.
+    #[arg(long)]
+    purge: bool,
     /// Do not ask.
     #[arg(long)]
     yes: bool,
@@ -18,18 +21,32 @@ pub struct DestroyArgs {
 impl DestroyArgs {
     pub(super) async fn run(self, host: &Client, out: &mut Out) -> Result<(), Failure> {
         let name = self.name;
-        let question = format!("destroy {name}? Its mail, state and credentials stay.");
+        let question = if self.purge {
+            format!("destroy {name} and remove all its files? They cannot be brought back.")
+        } else {
+            format!("destroy {name}? Its mail, state and credentials stay.")
+        };
         confirm(&question, self.yes, out)?;
-        let destroyed = host.call(&Destroy { name: name.clone() }).await?;
+        let destroy = Destroy {
+            name: name.clone(),
+            purge: self.purge,
+        };
+        let destroyed = lifecycle::ask(host, &destroy).await?;
         let kept_messages = destroyed.kept_messages;
         if out.is_json() {
             return out.json(json::Destroyed {
                 name: name.as_str(),
                 kept_messages,
+                purged: destroyed.purged,
             });
         }
+        let files = if destroyed.purged {
+            "its files are gone"
+        } else {
+            "its files stay"
+        };
         out.line(format_args!(
-            "destroyed {name}; {kept_messages} messages stay in its inbox"
+            "destroyed {name}; {kept_messages} messages stay in its inbox, {files}"
         ))
     }
 }

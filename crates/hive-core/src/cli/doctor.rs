@@ -4,6 +4,7 @@
 //! scripts and people look for it. Checks only look; none of them changes or locks anything of a
 //! live hive. A note is worth knowing and fails nothing.
 
+mod agents;
 mod daemon;
 mod files;
 mod machine;
@@ -43,7 +44,11 @@ pub const CHECKS: &[Check] = &[
     Check::new("clock", machine::clock),
     Check::new("open-files", machine::open_files),
     Check::new("user-namespaces", machine::user_namespaces),
-    Check::new("claude", machine::claude),
+    Check::new("claude", agents::claude),
+    Check::new("runtime", agents::runtime),
+    Check::new("engine", agents::engine),
+    Check::new("model", agents::model),
+    Check::new("config-mode", agents::config_mode),
 ];
 
 /// One thing that is looked at.

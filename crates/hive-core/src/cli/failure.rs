@@ -55,7 +55,8 @@ fn exit_of(code: ErrorCode) -> Exit {
         ErrorCode::Conflict
         | ErrorCode::NoOpenTurn
         | ErrorCode::TurnEnded
-        | ErrorCode::Replaced => Exit::Conflict,
+        | ErrorCode::Replaced
+        | ErrorCode::Superseded => Exit::Conflict,
         ErrorCode::Slow => Exit::TimedOut,
         ErrorCode::UnknownCommand
         | ErrorCode::LimitReached
@@ -183,6 +184,7 @@ mod tests {
             (ErrorCode::NoOpenTurn, 6, "no_open_turn"),
             (ErrorCode::TurnEnded, 6, "turn_ended"),
             (ErrorCode::Replaced, 6, "replaced"),
+            (ErrorCode::Superseded, 6, "superseded"),
             (ErrorCode::DiskFull, 1, "disk_full"),
             (ErrorCode::Storage, 1, "storage"),
             (ErrorCode::ShuttingDown, 4, "shutting_down"),

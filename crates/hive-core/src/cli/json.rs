@@ -4,6 +4,7 @@
 //! without them; fields may be added, and none is renamed or removed under the same schema.
 
 mod events;
+mod harnesses;
 mod messages;
 mod words;
 
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 pub(super) use self::{
     events::{EventLog, Gap, TailedEvent},
+    harnesses::{Control, Lifted, OneTimeLink, TotalList, TurnList},
     messages::{Acked, InboxDocument, MessageList, Receipt, Sent, Settled},
     words::{agent_state, message_state},
 };
@@ -90,6 +92,9 @@ pub(super) struct Status<'a> {
     agents: u32,
     undelivered: u32,
     dead: u32,
+    runtime: &'static str,
+    engine: &'a str,
+    rehearsed: bool,
 }
 
 impl<'a> From<&'a host::HiveInfo> for Status<'a> {
@@ -106,6 +111,9 @@ impl<'a> From<&'a host::HiveInfo> for Status<'a> {
             agents: info.agents,
             undelivered: info.undelivered,
             dead: info.dead,
+            runtime: info.defaults.runtime.as_str(),
+            engine: &info.defaults.engine,
+            rehearsed: info.defaults.rehearsed,
         }
     }
 }
@@ -114,12 +122,14 @@ impl<'a> From<&'a host::HiveInfo> for Status<'a> {
 #[derive(Serialize)]
 pub(super) struct AgentList<'a> {
     agents: Vec<Agent<'a>>,
+    rehearsed: bool,
 }
 
 impl<'a> From<&'a host::Agents> for AgentList<'a> {
     fn from(list: &'a host::Agents) -> Self {
         Self {
             agents: list.agents.iter().map(Agent::from).collect(),
+            rehearsed: list.rehearsed,
         }
     }
 }
@@ -151,6 +161,8 @@ struct Agent<'a> {
     address: &'a str,
     socket: &'a str,
     created_at: Timestamp,
+    pid: Option<u32>,
+    note: &'a str,
 }
 
 impl<'a> From<&'a host::AgentRow> for Agent<'a> {
@@ -169,6 +181,8 @@ impl<'a> From<&'a host::AgentRow> for Agent<'a> {
             address: &row.address,
             socket: &row.socket,
             created_at: row.created_at,
+            pid: row.pid,
+            note: &row.note,
         }
     }
 }
@@ -178,6 +192,7 @@ impl<'a> From<&'a host::AgentRow> for Agent<'a> {
 pub(super) struct Destroyed<'a> {
     pub(super) name: &'a str,
     pub(super) kept_messages: u32,
+    pub(super) purged: bool,
 }
 
 /// Questions: `questions`.

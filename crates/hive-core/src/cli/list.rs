@@ -5,14 +5,14 @@ use clap::Args;
 use hive_wire::{
     AgentName,
     client::Client,
-    host::{AgentState, Agents, List},
+    host::{AgentRow, AgentState, Agents, List, Runtime},
 };
 
 use super::{
     failure::Failure,
-    json,
+    json, lifecycle,
     out::{Out, style},
-    table::{Cell, Table},
+    table::{Cell, Table, one_line},
 };
 
 /// Arguments of `list`.
@@ -29,13 +29,17 @@ impl ListArgs {
             out.note("no agents yet: create one with `hive-c0re spawn NAME`");
             return Ok(());
         }
-        out.table(&table(&list))
+        out.table(&table(&list))?;
+        for note in notes(&list) {
+            out.note(note);
+        }
+        Ok(())
     }
 }
 
 fn table(list: &Agents) -> Table {
     let mut table = Table::new(&[
-        "NAME", "STATE", "RUNTIME", "MODEL", "UNREAD", "HELD", "PARENT", "STATUS",
+        "NAME", "STATE", "RUNTIME", "ENGINE", "MODEL", "UNREAD", "HELD", "PARENT", "STATUS",
     ]);
     for agent in &list.agents {
         let state = json::agent_state(agent.state);
@@ -43,7 +47,8 @@ fn table(list: &Agents) -> Table {
         table.row([
             agent.name.as_str().into(),
             Cell::styled(state, state_style(agent.state)),
-            agent.runtime.as_str().into(),
+            lifecycle::runtime(agent.runtime).into(),
+            engine_name(&agent.engine).into(),
             or_dash(&agent.model).into(),
             count(agent.unread),
             count(agent.inflight),
@@ -54,9 +59,39 @@ fn table(list: &Agents) -> Table {
     table
 }
 
+/// What the table cannot say loudly enough.
+fn notes(list: &Agents) -> Vec<String> {
+    let mut notes = Vec::new();
+    if list.rehearsed {
+        notes.push(
+            "the model is REHEARSED: no key was found, so a script answers instead of a model"
+                .to_owned(),
+        );
+    }
+    let unprotected = |agent: &&AgentRow| agent.runtime == Runtime::Process;
+    if list.agents.iter().any(|agent| unprotected(&agent)) {
+        notes
+            .push("`process` isolates nothing: such an agent may do what your user may".to_owned());
+    }
+    for agent in list.agents.iter().filter(|agent| !agent.note.is_empty()) {
+        notes.push(format!("{}: {}", agent.name, one_line(&agent.note)));
+    }
+    notes
+}
+
+/// The program of an engine's command.
+fn engine_name(command: &str) -> &str {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    or_dash(program.rsplit('/').next().unwrap_or_default())
+}
+
 fn state_style(state: AgentState) -> Style {
     match state {
-        AgentState::External => style::FAINT,
+        AgentState::Idle => style::GOOD,
+        AgentState::Thinking | AgentState::Compacting | AgentState::Starting => style::BUSY,
+        AgentState::RateLimited | AgentState::NeedsLogin | AgentState::Paused => style::WARN,
+        AgentState::Failed => style::BAD,
+        AgentState::Stopped | AgentState::External => style::FAINT,
     }
 }
 

@@ -7,7 +7,7 @@ use hive_wire::{
     host::{Runtime, Spawn},
 };
 
-use super::{failure::Failure, json, out::Out, table::one_line};
+use super::{failure::Failure, json, lifecycle, out::Out};
 
 /// Arguments of `spawn`.
 #[derive(Debug, Args)]
@@ -20,6 +20,12 @@ pub struct SpawnArgs {
     /// Where it runs.
     #[arg(long, value_enum, default_value_t)]
     runtime: RuntimeArg,
+    /// What runs its turns: `auto`, `claude`, `native` or a command.
+    #[arg(long, value_name = "ENGINE")]
+    engine: Option<String>,
+    /// Its model, such as `haiku`.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
 }
 
 /// Where an agent runs, as the operator writes it.
@@ -62,17 +68,14 @@ impl SpawnArgs {
             name: self.name,
             parent: self.parent,
             runtime: self.runtime.into(),
+            engine: self.engine,
+            model: self.model,
         };
-        let agent = host.call(&spawn).await?;
+        let agent = lifecycle::ask(host, &spawn).await?;
         if out.is_json() {
             return out.json(json::Spawned::from(&agent));
         }
-        out.fields(&[
-            ("name", agent.name.to_string()),
-            ("state", json::agent_state(agent.state).to_owned()),
-            ("runtime", agent.runtime.as_str().to_owned()),
-            ("socket", one_line(&agent.socket)),
-        ])?;
+        lifecycle::show(&agent, out)?;
         out.note(format_args!(
             "write to it with `hive-c0re send {} BODY`",
             agent.name

@@ -7,7 +7,7 @@ use hive_wire::{
     host::{HiveInfo, Info},
 };
 
-use super::{age::age, failure::Failure, json, out::Out, table::one_line};
+use super::{age::age, failure::Failure, json, lifecycle, out::Out, table::one_line};
 
 /// Arguments of `status`.
 #[derive(Debug, Args)]
@@ -23,10 +23,20 @@ impl StatusArgs {
         if info.dead > 0 {
             out.note("dead letters wait for you: see them with `hive-c0re dead`");
         }
+        if info.defaults.rehearsed {
+            out.note("the model is REHEARSED: no key was found, so a script answers");
+        }
         if info.agents == 0 {
             out.note("no agents yet: create one with `hive-c0re spawn NAME`");
         }
         Ok(())
+    }
+}
+
+fn engine(info: &HiveInfo) -> String {
+    match info.defaults.engine.as_str() {
+        "" => format!("none: {}", one_line(&info.defaults.engine_note)),
+        engine => one_line(engine),
     }
 }
 
@@ -47,6 +57,11 @@ fn fields(info: &HiveInfo) -> Vec<(&'static str, String)> {
         ("agents", info.agents.to_string()),
         ("undelivered", info.undelivered.to_string()),
         ("dead", info.dead.to_string()),
+        (
+            "runtime",
+            lifecycle::runtime(info.defaults.runtime).to_owned(),
+        ),
+        ("engine", engine(info)),
     ]);
     fields
 }

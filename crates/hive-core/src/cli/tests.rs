@@ -201,7 +201,18 @@ async fn destroying_and_discarding_need_a_yes() {
     }
     let host = FakeHost::replying(json!({"kept_messages": 2}));
     let ran = host.run(&["destroy", "ada", "--yes"]).await;
-    assert_eq!(ran.stdout, "destroyed ada; 2 messages stay in its inbox\n");
+    assert_eq!(
+        ran.stdout,
+        "destroyed ada; 2 messages stay in its inbox, its files stay\n"
+    );
+    let host = FakeHost::replying(json!({"kept_messages": 0, "purged": true}));
+    let ran = host.run(&["destroy", "ada", "--purge", "--yes"]).await;
+    assert_eq!(ran.requests[0]["purge"], true);
+    assert!(
+        ran.stdout.ends_with("its files are gone\n"),
+        "{}",
+        ran.stdout
+    );
     let host = FakeHost::replying(json!({"state": "discarded"}));
     let ran = host.run(&["discard", "5", "--yes"]).await;
     assert_eq!(ran.stdout, "message 5 is discarded\n");

@@ -6,6 +6,8 @@ use std::{
     path::Path,
 };
 
+use hive_wire::AgentName;
+
 use super::BINARY;
 use crate::daemon::Running;
 
@@ -21,25 +23,81 @@ pub fn welcome(running: &Running, root: Option<&Path>) -> anyhow::Result<()> {
         Some(root) => format!("{program} --root {}", shell_word(&root.to_string_lossy())),
         None => program,
     };
-    let socket = running.agent_socket(&"ada".parse().expect("a legal name"));
-    let socket = shell_word(&format!("UNIX-CONNECT:{}", socket.display()));
+    let agents = running.crew();
+    let greeting = Greeting {
+        command: &command,
+        url: running.url(),
+        agent: agents.first(),
+        rehearsed: running.is_rehearsed(),
+        socket: &running.agent_socket(&"ada".parse().expect("a legal name")),
+    };
     let mut out = io::stdout().lock();
-    writeln!(
-        out,
-        "\nThe hive is up. Ctrl-C drains and stops it; nothing is lost.\n\n\
-         Create two agents and let them talk:\n  \
-         {command} spawn ada\n  \
-         {command} spawn bob\n  \
-         {command} send ada 'hello from the operator'\n\n\
-         Be ada, by hand, on her socket:\n  \
-         echo '{{\"cmd\":\"recv\",\"turn\":\"t1\"}}' | socat - {socket}\n  \
-         echo '{{\"cmd\":\"ack_turn\",\"turn\":\"t1\",\"ids\":[1]}}' | socat - {socket}\n  \
-         {command} receipt 1\n\n\
-         Health: {}/healthz   Everything else: {command} --help\n",
-        running.url()
-    )?;
+    out.write_all(greeting.text().as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+/// What the greeting is about.
+struct Greeting<'g> {
+    command: &'g str,
+    url: &'g str,
+    /// An agent that runs, when there is one.
+    agent: Option<&'g AgentName>,
+    rehearsed: bool,
+    /// The socket of an agent to be.
+    socket: &'g Path,
+}
+
+impl Greeting<'_> {
+    fn text(&self) -> String {
+        let Self { command, url, .. } = self;
+        let mut text =
+            "\nThe hive is up. Ctrl-C drains and stops it; nothing is lost.\n\n".to_owned();
+        if self.rehearsed {
+            text.push_str(
+                "*** THE MODEL IS REHEARSED: no key was found, so a script answers instead of a \
+                 model. ***\n*** For a real one set ANTHROPIC_API_KEY, or [engine.env] in \
+                 hive.toml, and start again. ***\n\n",
+            );
+        }
+        text.push_str(&match self.agent {
+            Some(agent) => self.talk_to(agent),
+            None => self.be_an_agent(),
+        });
+        text.push_str(&format!(
+            "Health: {url}/healthz   Everything else: {command} --help\n\n"
+        ));
+        text
+    }
+
+    fn talk_to(&self, agent: &AgentName) -> String {
+        let command = self.command;
+        format!(
+            "{agent} runs as a plain process of yours, WITHOUT ISOLATION. Write to {agent}, watch \
+             the turn, read the answer:\n  \
+             {command} send {agent} 'hello'\n  \
+             {command} tail {agent}\n  \
+             {command} inbox\n\n\
+             More agents:\n  \
+             {command} spawn ada\n  \
+             {command} list\n\n"
+        )
+    }
+
+    fn be_an_agent(&self) -> String {
+        let command = self.command;
+        let socket = shell_word(&format!("UNIX-CONNECT:{}", self.socket.display()));
+        format!(
+            "Create two agents and let them talk:\n  \
+             {command} spawn ada --runtime none\n  \
+             {command} spawn bob --runtime none\n  \
+             {command} send ada 'hello from the operator'\n\n\
+             Be ada, by hand, on her socket:\n  \
+             echo '{{\"cmd\":\"recv\",\"turn\":\"t1\"}}' | socat - {socket}\n  \
+             echo '{{\"cmd\":\"ack_turn\",\"turn\":\"t1\",\"ids\":[1]}}' | socat - {socket}\n  \
+             {command} receipt 1\n\n"
+        )
+    }
 }
 
 /// Says on stderr why the daemon could not start or had to stop, with each cause once.
@@ -64,6 +122,39 @@ fn shell_word(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_greeting_says_what_there_is() {
+        let ruth: AgentName = "ruth".parse().unwrap();
+        let greeting = |agent, rehearsed| {
+            let greeting = Greeting {
+                command: "hive-c0re --root /r",
+                url: "http://127.0.0.1:7000",
+                agent,
+                rehearsed,
+                socket: Path::new("/r/run/agents/ada/mcp.sock"),
+            };
+            greeting.text()
+        };
+        let demo = greeting(Some(&ruth), true);
+        for words in [
+            "MODEL IS REHEARSED",
+            "ANTHROPIC_API_KEY",
+            "WITHOUT ISOLATION",
+            "hive-c0re --root /r send ruth 'hello'",
+            "hive-c0re --root /r tail ruth",
+        ] {
+            assert!(demo.contains(words), "{words}: {demo}");
+        }
+        let real = greeting(Some(&ruth), false);
+        assert!(!real.contains("REHEARSED"), "{real}");
+        let bare = greeting(None, false);
+        assert!(bare.contains("spawn ada --runtime none"), "{bare}");
+        assert!(
+            bare.contains("UNIX-CONNECT:/r/run/agents/ada/mcp.sock"),
+            "{bare}"
+        );
+    }
 
     #[test]
     fn paths_are_quoted_where_a_shell_would_trip() {

@@ -1,5 +1,5 @@
-//! `destroy`: takes an agent off the registry and closes its socket. Its mail, state and
-//! credentials stay for a later one of the same name (C12).
+//! `destroy`: stops an agent, takes it off the registry and closes its socket. Its mail, state and
+//! credentials stay for a later one of the same name (C12), unless its files are to be purged.
 
 use std::sync::{Arc, PoisonError};
 
@@ -11,9 +11,13 @@ use hive_wire::{
 use serde_json::json;
 
 use super::Host;
+use crate::supervisor::Wish;
 
 pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, WireError> {
     let _alone = host.lifecycle.lock().await;
+    if host.supervisor.standing(&command.name).is_some() {
+        host.supervisor.wish(&command.name, Wish::Stop).await?;
+    }
     let name = command.name.clone();
     let kept_messages = host
         .broker
@@ -37,5 +41,14 @@ pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, 
     if let Some(listener) = listener {
         listener.remove();
     }
-    Ok(Destroyed { kept_messages })
+    host.close_page(&command.name);
+    host.harnesses.forget(&command.name);
+    host.supervisor.let_go(&command.name);
+    if command.purge {
+        host.supervisor.purge(&command.name).await?;
+    }
+    Ok(Destroyed {
+        kept_messages,
+        purged: command.purge,
+    })
 }

@@ -9,7 +9,7 @@ use hive_wire::{
 
 use super::Host;
 
-pub(super) async fn run(host: Arc<Host>, Info {}: Info) -> Result<HiveInfo, WireError> {
+pub(crate) async fn run(host: Arc<Host>, Info {}: Info) -> Result<HiveInfo, WireError> {
     let counts = host.read(hive_store::Readers::counts).await?;
     let agents = host.broker.run(|desk| Ok(desk.roster.len())).await?;
     Ok(HiveInfo {
@@ -24,5 +24,6 @@ pub(super) async fn run(host: Arc<Host>, Info {}: Info) -> Result<HiveInfo, Wire
         agents: u32::try_from(agents).unwrap_or(u32::MAX),
         undelivered: counts.undelivered,
         dead: counts.dead,
+        defaults: host.supervisor.defaults(),
     })
 }

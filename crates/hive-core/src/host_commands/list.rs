@@ -10,9 +10,9 @@ use hive_wire::{
 };
 
 use super::Host;
-use crate::broker::Desk;
+use crate::{broker::Desk, harnesses::state_of, supervisor::Phase};
 
-pub(super) async fn run(host: Arc<Host>, List {}: List) -> Result<Agents, WireError> {
+pub(crate) async fn run(host: Arc<Host>, List {}: List) -> Result<Agents, WireError> {
     let rows = host.broker.run(|desk| {
         let agents: Vec<AgentRecord> = desk.roster.iter().cloned().collect();
         agents
@@ -25,7 +25,10 @@ pub(super) async fn run(host: Arc<Host>, List {}: List) -> Result<Agents, WireEr
         .into_iter()
         .map(|(agent, inbox)| row(&host, agent, &inbox))
         .collect();
-    Ok(Agents { agents })
+    Ok(Agents {
+        agents,
+        rehearsed: host.supervisor.model().rehearsed,
+    })
 }
 
 /// An agent with how its inbox stands.
@@ -43,12 +46,31 @@ pub(super) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> Agent
         Some(domain) => format!("{}@{domain}", agent.name),
         None => agent.name.to_string(),
     };
+    let facts = host.harnesses.facts(&agent);
+    let report = facts.report.as_ref();
+    let standing = host.supervisor.standing(&agent.name);
+    let state = match &standing {
+        // Only its harness can say what it does.
+        Some(standing) if standing.phase != Phase::Running => standing.phase.state(),
+        Some(_) if !facts.connected => AgentState::Starting,
+        _ => state_of(agent.runtime, &facts),
+    };
     AgentRow {
-        state: AgentState::External,
-        status: String::new(),
+        state,
+        engine: report
+            .and_then(|report| report.engine.clone())
+            .filter(|engine| !engine.is_empty())
+            .unwrap_or_else(|| host.supervisor.engine_of(&agent)),
+        model: report
+            .map(|report| report.model.clone())
+            .filter(|model| !model.is_empty())
+            .unwrap_or_else(|| host.supervisor.model_of(&agent)),
+        pid: standing.as_ref().and_then(|standing| standing.pid),
+        note: standing
+            .map(|standing| standing.problem)
+            .unwrap_or_default(),
+        status: facts.line.text,
         runtime: agent.runtime,
-        engine: String::new(),
-        model: String::new(),
         parent: agent.parent,
         unread: inbox.unread,
         inflight: inbox.inflight,

@@ -8,7 +8,7 @@ use hive_wire::{SenderLabel, WireError, agent::Sent, host::SendAsOperator};
 use super::Host;
 use crate::agent_commands::check_body;
 
-pub(super) async fn run(host: Arc<Host>, command: SendAsOperator) -> Result<Sent, WireError> {
+pub(crate) async fn run(host: Arc<Host>, command: SendAsOperator) -> Result<Sent, WireError> {
     check_body("body", &command.body)?;
     host.broker
         .run(move |desk| {

@@ -1,7 +1,13 @@
-//! `spawn`: registers an agent and opens its socket. The operator's own spawn needs no approval.
+//! `spawn`: registers an agent, opens its socket and has it started. The operator's own spawn needs
+//! no approval.
 
-use std::sync::{Arc, PoisonError};
+use std::{
+    cell::RefCell,
+    net::{SocketAddr, TcpListener},
+    sync::{Arc, PoisonError},
+};
 
+use hive_store::sqlite::{AgentRecord, Wanted};
 use hive_wire::{
     AgentName, ErrorCode, WireError,
     host::{AgentRow, Runtime, Spawn},
@@ -12,29 +18,20 @@ use super::{Host, list};
 use crate::{
     agent_commands::Caller,
     broker::Desk,
-    ports,
+    pages, ports,
     server::{Limits, Listener},
+    supervisor::Wish,
 };
 
-pub(super) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, WireError> {
-    let runtime = match command.runtime {
-        // The best one there is in this build.
-        Runtime::Auto | Runtime::None => Runtime::None,
-        other => {
-            return Err(WireError::new(
-                ErrorCode::Unsupported,
-                format!("this build has no runtime `{}`", other.as_str()),
-            )
-            .hint("use `--runtime none` and run the agent yourself on its socket"));
-        }
-    };
-    let _alone = host.lifecycle.lock().await;
-    let (agent, inbox) = host
+pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, WireError> {
+    let alone = host.lifecycle.lock().await;
+    let (runtime, why) = host.runtime_for(command.runtime)?;
+    if let Some(engine) = &command.engine {
+        host.check_engine(engine)?;
+    }
+    let (agent, listener) = host
         .broker
-        .run(move |desk| {
-            let agent = register(desk, &command.name, command.parent.as_ref(), runtime)?;
-            list::with_inbox(desk, agent)
-        })
+        .run(move |desk| register(desk, &command, runtime))
         .await?;
     if let Err(error) = host.open_socket(&agent.name) {
         return Err(WireError::new(
@@ -46,35 +43,71 @@ pub(super) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, Wir
         )
         .hint("mend the directory it lies in; the next start opens it"));
     }
-    Ok(list::row(&host, agent, &inbox))
+    host.open_page(&agent.name, agent.port, Some(listener));
+    if runtime != Runtime::None {
+        host.supervisor.look_after(&agent.name);
+    }
+    drop(alone);
+    if runtime != Runtime::None {
+        host.supervisor.fulfilled(&agent, Wish::Start).await?;
+    }
+    let found = host.broker.run(|desk| list::with_inbox(desk, agent)).await;
+    let (agent, inbox) = found?;
+    let mut row = list::row(&host, agent, &inbox);
+    if row.note.is_empty() {
+        row.note = why;
+    }
+    Ok(row)
 }
 
 fn register(
     desk: &mut Desk<'_>,
-    name: &AgentName,
-    parent: Option<&AgentName>,
+    command: &Spawn,
     runtime: Runtime,
-) -> Result<hive_store::sqlite::AgentRecord, WireError> {
+) -> Result<(AgentRecord, TcpListener), WireError> {
+    let (name, parent) = (&command.name, command.parent.as_ref());
     desk.roster.check_new(name, parent)?;
     let former = desk.store(|tx| tx.former_port(name))?;
-    let port = choose_port(desk, name, former)?;
-    let agent = desk.store(|tx| tx.register_agent(name, parent, runtime, port))?;
+    let (port, listener) = choose_port(desk, name, former)?;
+    let agent = desk.store(|tx| {
+        let mut agent = tx.register_agent(name, parent, runtime, port)?;
+        if runtime != Runtime::None {
+            agent.run.wanted = Wanted::Running;
+            agent.run.engine = command.engine.clone().unwrap_or_default();
+            agent.run.model = command.model.clone().unwrap_or_default();
+            tx.set_run(name, &agent.run)?;
+        }
+        Ok(agent)
+    })?;
     desk.roster.insert(agent.clone());
     let data = json!({"runtime": runtime, "parent": parent, "port": port});
     desk.report_agent(name, "agent_spawned", &data);
-    Ok(agent)
+    Ok((agent, listener))
 }
 
-/// The port it had before, if that is free; else the one its name leads to.
-fn choose_port(desk: &Desk<'_>, name: &AgentName, former: Option<u16>) -> Result<u16, WireError> {
-    let is_taken = |port| desk.roster.has_port(port);
+/// The port it had before, if that is free; else the one its name leads to, or the next that is
+/// free (C4). It is listened on from here, so that nobody else takes it.
+fn choose_port(
+    desk: &Desk<'_>,
+    name: &AgentName,
+    former: Option<u16>,
+) -> Result<(u16, TcpListener), WireError> {
+    let bind = desk.config.dashboard.bind;
+    let taken = RefCell::new(None);
+    let is_taken = |port| {
+        if desk.roster.has_port(port) {
+            return true;
+        }
+        *taken.borrow_mut() = pages::try_listen(SocketAddr::new(bind, port));
+        taken.borrow().is_none()
+    };
     let is_root = name.as_str() == desk.config.hive.root_agent;
     let wanted = former.or(is_root.then_some(ports::ROOT_AGENT_PORT));
-    if let Some(port) = wanted.filter(|port| !is_taken(*port)) {
-        return Ok(port);
-    }
     let range = &desk.config.dashboard.agent_ports.0;
-    ports::assign(name, range, is_taken).ok_or_else(|| {
+    let port = wanted
+        .filter(|port| !is_taken(*port))
+        .or_else(|| ports::assign(name, range, is_taken));
+    port.zip(taken.take()).ok_or_else(|| {
         WireError::new(
             ErrorCode::LimitReached,
             format!(
@@ -88,6 +121,38 @@ fn choose_port(desk: &Desk<'_>, name: &AgentName, former: Option<u16>) -> Result
 }
 
 impl Host {
+    /// The runtime that is meant, and why.
+    fn runtime_for(&self, wanted: Runtime) -> Result<(Runtime, String), WireError> {
+        let wanted = match wanted {
+            Runtime::Auto => self.config.agents.runtime,
+            other => other,
+        };
+        let (best, why) = self.supervisor.binaries().runtime();
+        match wanted {
+            Runtime::Auto => Ok((best, why)),
+            Runtime::None => Ok((Runtime::None, String::new())),
+            Runtime::Process if best == Runtime::Process => Ok((best, why)),
+            Runtime::Process => Err(WireError::new(ErrorCode::Unsupported, why)
+                .hint("install `hive` beside hive-c0re, or use `--runtime none`")),
+            Runtime::Bwrap | Runtime::Nspawn | Runtime::Podman | Runtime::Nixos => {
+                Err(WireError::new(
+                    ErrorCode::Unsupported,
+                    format!("this build has no runtime `{}`", wanted.as_str()),
+                )
+                .hint("use `--runtime process`, which isolates nothing, or `--runtime none`"))
+            }
+        }
+    }
+
+    /// Refuses an engine that is not there, before anything is registered.
+    fn check_engine(&self, wanted: &str) -> Result<(), WireError> {
+        let found = self.supervisor.binaries().engine(wanted, &self.config);
+        found.map(|_| ()).map_err(|problem| {
+            WireError::new(ErrorCode::BadRequest, problem)
+                .hint("an engine is `auto`, `claude`, `native` or a command")
+        })
+    }
+
     /// Listens on an agent's socket. Idempotent: the socket of an earlier daemon is replaced (C13).
     pub(crate) fn open_socket(&self, name: &AgentName) -> std::io::Result<()> {
         use std::os::unix::fs::DirBuilderExt;
@@ -99,6 +164,11 @@ impl Host {
         let caller = Caller {
             name: name.clone(),
             broker: self.broker.clone(),
+            harnesses: Arc::clone(&self.harnesses),
+            config: Arc::clone(&self.config),
+            paths: self.paths.clone(),
+            tasks: self.tasks.clone(),
+            stop: self.stop.clone(),
         };
         let limits = Limits {
             connections: self.config.limits.connections_per_agent,

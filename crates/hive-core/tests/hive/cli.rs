@@ -82,7 +82,7 @@ async fn c1_json_shapes() {
         (&agent["name"], &agent["unread"]),
         (&json!("ada"), &json!(1))
     );
-    let spawned = hive.cli_json(&["spawn", "bob", "--parent", "ada"]);
+    let spawned = hive.cli_json(&["spawn", "bob", "--parent", "ada", "--runtime", "none"]);
     assert_eq!(
         (&spawned["schema"], &spawned["agent"]["parent"]),
         (&json!(1), &json!("ada"))

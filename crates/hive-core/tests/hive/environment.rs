@@ -114,7 +114,7 @@ fn c2_the_hive_runs_as_any_user() {
         as_nobody(&binary)
             .arg("--root")
             .arg(&root)
-            .args(["spawn", "ada"]),
+            .args(["spawn", "ada", "--runtime", "none"]),
         "",
     );
     assert_eq!(spawned.code, 0, "{}", spawned.stderr);
@@ -168,7 +168,10 @@ fn c2_a_deep_root_has_its_sockets_behind_a_short_link() {
     let daemon = Daemon::start(&root);
     let short = fs::read_link(root.join("run")).unwrap();
     assert_eq!(mode(&short), 0o700);
-    assert_eq!(cli(&root, &["spawn", "ada"], "").code, 0);
+    assert_eq!(
+        cli(&root, &["spawn", "ada", "--runtime", "none"], "").code,
+        0
+    );
     assert_eq!(cli(&root, &["send", "ada", "deep"], "").code, 0);
     ok(Peer::connect(&socket).ask(&json!({"cmd":"status"})));
     drop(daemon);

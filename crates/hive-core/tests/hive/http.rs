@@ -12,14 +12,14 @@ use serde_json::json;
 use crate::peer::{Doors, PATIENCE, hive, hive_with, ok};
 
 /// Where the hive listens, as `127.0.0.1:PORT`.
-fn address(hive: &TestHive) -> String {
+pub(crate) fn address(hive: &TestHive) -> String {
     let info = ok(hive.operator().ask(&json!({"cmd":"info"})));
     let url = info["dashboard"].as_str().unwrap().to_owned();
     url.strip_prefix("http://").unwrap().to_owned()
 }
 
 /// Says exactly this, and hears everything that comes.
-fn exchange(address: &str, request: &str) -> String {
+pub(crate) fn exchange(address: &str, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -28,7 +28,7 @@ fn exchange(address: &str, request: &str) -> String {
     String::from_utf8(reply).unwrap()
 }
 
-fn get(address: &str, path: &str, headers: &[&str]) -> String {
+pub(crate) fn get(address: &str, path: &str, headers: &[&str]) -> String {
     let headers: String = headers
         .iter()
         .map(|header| format!("{header}\r\n"))
@@ -39,12 +39,12 @@ fn get(address: &str, path: &str, headers: &[&str]) -> String {
     )
 }
 
-fn status(reply: &str) -> u16 {
+pub(crate) fn status(reply: &str) -> u16 {
     let code = reply.split(' ').nth(1).and_then(|code| code.parse().ok());
     code.unwrap_or_else(|| panic!("no status in {reply:?}"))
 }
 
-fn token(hive: &TestHive) -> String {
+pub(crate) fn token(hive: &TestHive) -> String {
     let token = fs::read_to_string(hive.root().join("state/operator-token")).unwrap();
     token.trim().to_owned()
 }

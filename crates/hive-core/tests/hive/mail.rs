@@ -207,6 +207,46 @@ async fn m16_a_transient_wake_is_handed_over_once_and_dies_with_the_host() {
 }
 
 #[tokio::test]
+async fn b4_the_receipt_of_a_transient_wake_says_whether_it_has_to_be_sent_again() {
+    let mut hive = hive(&["ada", "bob"]).await;
+    let mut ada = hive.peer("ada");
+    let wake = || {
+        let wake = json!({"cmd":"wake","from":"bash-task-1","body":"now","transient":true});
+        ok(hive.peer("ada").ask(&wake))["message_id"].clone()
+    };
+    let (failed, good, confirmed, by_hand) = (wake(), wake(), wake(), wake());
+    let receipt = |id: &Value| {
+        hive.peer("ada")
+            .ask(&json!({"cmd":"receipt","message_id":id}))
+    };
+    let state = |id: &Value| ok(receipt(id))["state"].clone();
+    assert_eq!(state(&failed), "stored");
+    ok(ada.ask(&json!({"cmd":"recv","turn":"t1"})));
+    assert_eq!(state(&failed), "leased");
+    ok(ada.ask(&json!({"cmd":"requeue_inflight","turn":"t1"})));
+    assert_eq!(state(&failed), "discarded");
+
+    ok(ada.ask(&json!({"cmd":"recv","turn":"t2"})));
+    ok(ada.ask(&json!({"cmd":"recv","turn":"t2","req":"r"})));
+    ok(ada.ask(&json!({"cmd":"confirm","turn":"t2","req":"r"})));
+    ok(ada.ask(&json!({"cmd":"ack_turn","turn":"t2","ids":[good]})));
+    ok(ada.ask(&json!({"cmd":"recv"})));
+    for id in [&good, &confirmed, &by_hand] {
+        assert_eq!(state(id), "acked");
+    }
+    // Others do not see it, and a host that was restarted knows nothing of it.
+    let others = hive
+        .peer("bob")
+        .ask(&json!({"cmd":"receipt","message_id":good}));
+    assert_eq!(code(&others), "not_found");
+    hive.restart().await.unwrap();
+    let gone = hive
+        .peer("ada")
+        .ask(&json!({"cmd":"receipt","message_id":good}));
+    assert_eq!(code(&gone), "not_found");
+}
+
+#[tokio::test]
 async fn c3_a_body_has_at_most_256_kib_once_it_is_encoded() {
     let hive = hive(&["ada", "bob"]).await;
     let (mut ada, mut bob) = (hive.peer("ada"), hive.peer("bob"));

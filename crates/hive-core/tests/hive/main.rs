@@ -6,16 +6,24 @@
 
 mod abuse;
 mod abuse_memory;
+mod agents;
 mod cli;
+mod control;
+mod crew;
 mod daemon;
 mod environment;
 mod http;
+mod limits;
 mod loose_ends;
 mod mail;
 mod pages;
 mod peer;
+mod reports;
 mod restart;
 mod turns;
 mod turns_ending;
+mod up;
 mod walk;
+mod web;
+mod web_events;
 mod wire;

@@ -2,7 +2,7 @@
 //!
 //! Events lie in chunks: what one group wrote, cut at a number of events and of bytes. A quiet hive
 //! writes chunks of one; a flood costs a few rows instead of thousands, and pruning drops whole
-//! chunks. `chunk_about` says which chunks mention whom, and where; `gap` holds the ranges of lost
+//! chunks. A chunk holds the hive's own events or those of one stream, never both. `chunk_about` says which chunks mention whom, and where; `gap` holds the ranges of lost
 //! numbers.
 //!
 //! Numbers are reserved in blocks, with a sync, before they are given out. An unclean end loses at
@@ -31,7 +31,7 @@ pub(super) const RESERVE: i64 = 1 << 20;
 
 /// "hivE": a file with another id is none of ours.
 const APPLICATION_ID: i64 = 0x6869_7645;
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 const SCHEMA: &str = "
     CREATE TABLE log (
@@ -41,13 +41,30 @@ const SCHEMA: &str = "
     ) STRICT;
     CREATE TABLE chunk (
         first INTEGER PRIMARY KEY, last INTEGER NOT NULL, events INTEGER NOT NULL,
-        bytes INTEGER NOT NULL, abouts TEXT NOT NULL, body BLOB NOT NULL
+        bytes INTEGER NOT NULL, abouts TEXT NOT NULL, body BLOB NOT NULL,
+        stream TEXT NOT NULL DEFAULT ''
     ) STRICT;
     CREATE TABLE chunk_about (
         about TEXT NOT NULL, first INTEGER NOT NULL, places BLOB NOT NULL,
         PRIMARY KEY (about, first)
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE gap (first INTEGER PRIMARY KEY, last INTEGER NOT NULL) STRICT;
+    CREATE INDEX chunk_stream ON chunk (stream, first);
+    CREATE TABLE stream (
+        about TEXT PRIMARY KEY, pruned INTEGER NOT NULL, events INTEGER NOT NULL,
+        bytes INTEGER NOT NULL, epoch TEXT NOT NULL, next INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+";
+
+/// What format 1 lacks.
+const UPGRADE: &str = "
+    ALTER TABLE chunk ADD COLUMN stream TEXT NOT NULL DEFAULT '';
+    CREATE INDEX chunk_stream ON chunk (stream, first);
+    CREATE TABLE stream (
+        about TEXT PRIMARY KEY, pruned INTEGER NOT NULL, events INTEGER NOT NULL,
+        bytes INTEGER NOT NULL, epoch TEXT NOT NULL, next INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    PRAGMA user_version = 2;
 ";
 
 /// How a log began this time.
@@ -77,11 +94,11 @@ pub(super) struct Head {
     pub(super) reserved: i64,
     /// Everything up to here is in a chunk, in a gap, or pruned.
     pub(super) high: i64,
-    /// Everything up to here is pruned.
+    /// Everything of the hive's own up to here is pruned.
     pub(super) pruned: i64,
-    /// How many events the chunks hold.
+    /// How many of the hive's own events the chunks hold.
     pub(super) events: i64,
-    /// How many bytes the chunks hold, about.
+    /// How many bytes those take, about.
     pub(super) bytes: i64,
 }
 
@@ -185,6 +202,8 @@ fn try_open(path: &Path, busy: Duration) -> Result<LogFile, Trouble> {
         // Positive, so that it is never taken for "none".
         let epoch = (i64::from_le_bytes(random) & i64::MAX).max(1);
         create(&mut connection, epoch).map_err(sqlite)?;
+    } else {
+        upgrade(&mut connection).map_err(sqlite)?;
     }
     let mut head = load(&connection).map_err(sqlite)?;
     if !is_plausible(&head) {
@@ -222,7 +241,7 @@ fn check(connection: &Connection) -> rusqlite::Result<Result<(), String>> {
         return Ok(Err("it is not an event log".into()));
     }
     let format = pragma("user_version")?;
-    if format != FORMAT {
+    if !(1..=FORMAT).contains(&format) {
         return Ok(Err(format!("it has format {format}, this build {FORMAT}")));
     }
     let found: String =
@@ -236,6 +255,17 @@ fn create(connection: &mut Connection, epoch: i64) -> rusqlite::Result<()> {
     transaction.execute("INSERT INTO log VALUES (1, ?1, 1, 0, 0, 0, 0)", [epoch])?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()
+}
+
+/// Brings a log of an earlier format to this one.
+fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
+    let format: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if format == FORMAT {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute_batch(UPGRADE)?;
     transaction.commit()
 }
 

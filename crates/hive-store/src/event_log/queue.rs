@@ -11,13 +11,15 @@ use std::{
     time::Instant,
 };
 
-use super::event::Event;
+use super::{event::Event, stream::StreamMark};
 
 /// An event with its number.
 #[derive(Debug)]
 pub(super) struct Numbered {
     pub(super) seq: i64,
     pub(super) event: Event,
+    /// Where its own stream stands after it, when it belongs to one.
+    pub(super) mark: Option<StreamMark>,
 }
 
 /// How much may wait.
@@ -53,6 +55,8 @@ enum Writer {
 struct State {
     events: Vec<Numbered>,
     weight: usize,
+    /// How many of them belong to streams, and what those weigh.
+    streamed: (usize, usize),
     /// The number of the next event.
     next: i64,
     /// Numbers from here on are not reserved on disk yet and must not be given out.
@@ -74,6 +78,7 @@ impl Queue {
             state: Mutex::new(State {
                 events: Vec::new(),
                 weight: 0,
+                streamed: (0, 0),
                 next,
                 reserved,
                 taken: next - 1,
@@ -91,27 +96,23 @@ impl Queue {
 
     /// Numbers an event and hands it over, or counts it as lost.
     pub(super) fn push(&self, event: Event, weight: usize) {
+        self.push_all([(event, weight, None)]);
+    }
+
+    /// Numbers events without a number of others in between, and hands them over as far as there is
+    /// room; the last number.
+    pub(super) fn push_all(
+        &self,
+        events: impl IntoIterator<Item = (Event, usize, Option<StreamMark>)>,
+    ) -> i64 {
+        let mut refused = Vec::new();
         let mut state = self.lock();
-        // Only a writer that stands still lets the reserved numbers run out. The queue has been
-        // full for long then, so the last number before this point is part of a gap already.
-        if state.closed || state.writer == Writer::Gone || state.next >= state.reserved {
-            state.lost += 1;
-            return;
+        for (event, weight, mark) in events {
+            refused.extend(self.take_in(&mut state, event, weight, mark));
         }
-        let seq = state.next;
-        state.next += 1;
-        let fits = state.events.len() < self.capacity.events
-            && state.weight + weight <= self.capacity.weight;
-        let refused = if fits {
-            state.weight += weight;
-            state.events.push(Numbered { seq, event });
-            None
-        } else {
-            state.lost += 1;
-            Some(event)
-        };
+        let last = state.next - 1;
         let wake = match state.writer {
-            Writer::Parked => true,
+            Writer::Parked => last > state.taken,
             Writer::Lingering => self.is_filling(&state),
             Writer::Awake | Writer::Gone => false,
         };
@@ -122,8 +123,47 @@ impl Queue {
         if wake {
             self.work.notify_one();
         }
-        // A large value is freed outside the lock.
+        // Large values are freed outside the lock.
         drop(refused);
+        last
+    }
+
+    /// Numbers one event; gives it back when there is no room for it.
+    fn take_in(
+        &self,
+        state: &mut State,
+        event: Event,
+        weight: usize,
+        mark: Option<StreamMark>,
+    ) -> Option<Event> {
+        // Only a writer that stands still lets the reserved numbers run out. The queue has been
+        // full for long then, so the last number before this point is part of a gap already.
+        if state.closed || state.writer == Writer::Gone || state.next >= state.reserved {
+            state.lost += 1;
+            return Some(event);
+        }
+        let seq = state.next;
+        state.next += 1;
+        let (events, weights) = state.streamed;
+        // Streams get half of the room: however much they bring, the hive's own events go on.
+        let fits = if mark.is_some() {
+            events < self.capacity.events / 2 && weights + weight <= self.capacity.weight / 2
+        } else {
+            true
+        };
+        let fits = fits
+            && state.events.len() < self.capacity.events
+            && state.weight + weight <= self.capacity.weight;
+        if !fits {
+            state.lost += 1;
+            return Some(event);
+        }
+        state.weight += weight;
+        if mark.is_some() {
+            state.streamed = (events + 1, weights + weight);
+        }
+        state.events.push(Numbered { seq, event, mark });
+        None
     }
 
     /// Waits for events and swaps them into `into`, which must be empty; returns the last number
@@ -171,6 +211,7 @@ impl Queue {
         }
         mem::swap(&mut state.events, into);
         state.weight = 0;
+        state.streamed = (0, 0);
         state.taken = state.next - 1;
         Some(state.taken)
     }
@@ -277,6 +318,31 @@ mod tests {
         let queue = Queue::new(SMALL, 1, 100);
         queue.push(event(), 1001);
         assert_eq!(take(&queue, None), (vec![], Some(1)));
+    }
+
+    #[test]
+    fn streams_leave_half_of_the_room_to_the_hive_itself() {
+        let queue = Queue::new(
+            Capacity {
+                events: 6,
+                weight: 1000,
+            },
+            1,
+            100,
+        );
+        let mark = || {
+            Some(StreamMark {
+                epoch: "e".into(),
+                next: 1,
+            })
+        };
+        let last = queue.push_all((0..5).map(|_| (event(), 1, mark())));
+        assert_eq!(last, 5, "each takes its number");
+        for _ in 0..3 {
+            queue.push(event(), 1);
+        }
+        assert_eq!(take(&queue, None), (vec![1, 2, 3, 6, 7, 8], Some(8)));
+        assert_eq!(queue.lost(), 2);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{
     MAX_PAGE_BYTES, MAX_PAGE_EVENTS,
     event::{Record, TOO_LARGE, encoded_len},
+    stream,
 };
 
 /// What a page's own frame takes of its bytes.
@@ -40,6 +41,7 @@ pub(super) fn page(
     let (high, pruned): (i64, i64) = snapshot
         .prepare_cached("SELECT high, pruned FROM log")?
         .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let pruned = pruned.max(stream::pruned(&snapshot, about)?);
     let mut found = Found::new(limit, about);
     let (begin, end, reset) = match after {
         None => {

@@ -5,14 +5,14 @@
 //! the log is a view of what happened, so nobody waits for it or fails with it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs, mem,
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use tokio::sync::watch;
 
 use super::{
@@ -20,6 +20,7 @@ use super::{
     event::Event,
     file::{self, Head, RESERVE},
     queue::{Numbered, Queue},
+    stream::{self, StreamMark},
 };
 
 /// A chunk is closed at so many events …
@@ -123,12 +124,19 @@ impl Writer {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut chunk = Chunk::default();
-        for Numbered { seq, event } in events.drain(..) {
+        let mut grown = BTreeSet::new();
+        for Numbered { seq, event, mark } in events.drain(..) {
+            if !chunk.takes(&event, mark.as_ref()) {
+                chunk.insert(&transaction, &mut head)?;
+            }
+            if mark.is_some() && !grown.contains(&event.about) {
+                grown.insert(event.about.clone());
+            }
             if seq > head.high + 1 {
                 file::record_gap(&transaction, head.high + 1, seq - 1)?;
             }
             head.high = seq;
-            chunk.add(seq, event, &limits);
+            chunk.add(seq, event, mark, &limits);
             if chunk.is_full(&limits) {
                 chunk.insert(&transaction, &mut head)?;
             }
@@ -139,6 +147,9 @@ impl Writer {
             head.high = high;
         }
         prune(&transaction, &mut head, &limits, steps)?;
+        for about in &grown {
+            stream::prune(&transaction, about, &limits, steps)?;
+        }
         transaction
             .prepare_cached("UPDATE log SET high = ?1, pruned = ?2, events = ?3, bytes = ?4")?
             .execute(params![head.high, head.pruned, head.events, head.bytes])?;
@@ -171,10 +182,23 @@ struct Chunk {
     body: Vec<u8>,
     /// Who is mentioned, and where in the body.
     places: BTreeMap<String, Vec<u8>>,
+    /// The stream it belongs to, and where that stands after its last event.
+    stream: Option<(String, StreamMark)>,
 }
 
 impl Chunk {
-    fn add(&mut self, seq: i64, mut event: Event, limits: &Limits) {
+    /// Whether an event may go into this chunk: one chunk holds events of one stream.
+    fn takes(&self, event: &Event, mark: Option<&StreamMark>) -> bool {
+        let same = match (&self.stream, mark) {
+            (Some((about, _)), Some(_)) => *about == event.about,
+            (None, None) => true,
+            _ => false,
+        };
+        self.events == 0 || same
+    }
+
+    fn add(&mut self, seq: i64, mut event: Event, mark: Option<StreamMark>, limits: &Limits) {
+        self.stream = mark.map(|mark| (event.about.clone(), mark));
         if self.events == 0 {
             self.first = seq;
         }
@@ -205,24 +229,36 @@ impl Chunk {
         let events = i64::try_from(self.events).unwrap_or(i64::MAX);
         let bytes = i64::try_from(size).unwrap_or(i64::MAX);
         connection
-            .prepare_cached("INSERT INTO chunk VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+            .prepare_cached("INSERT INTO chunk VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
             .execute(params![
-                self.first, self.last, events, bytes, abouts, self.body
+                self.first,
+                self.last,
+                events,
+                bytes,
+                abouts,
+                self.body,
+                self.stream
+                    .as_ref()
+                    .map_or(stream::OWN, |(about, _)| about.as_str())
             ])?;
         let mut mention =
             connection.prepare_cached("INSERT INTO chunk_about VALUES (?1, ?2, ?3)")?;
         for (about, places) in mem::take(&mut self.places) {
             mention.execute(params![about, self.first, places])?;
         }
-        head.events += events;
-        head.bytes += bytes;
+        if let Some((about, mark)) = self.stream.take() {
+            stream::grow(connection, &about, &mark, events, bytes)?;
+        } else {
+            head.events += events;
+            head.bytes += bytes;
+        }
         self.events = 0;
         self.body.clear();
         Ok(())
     }
 }
 
-/// Drops the oldest chunks while a limit is passed, at most `steps` of them.
+/// Drops the oldest chunks of the hive's own events while a limit is passed, at most `steps`.
 fn prune(
     connection: &Connection,
     head: &mut Head,
@@ -236,30 +272,12 @@ fn prune(
         if head.events <= max_events && head.bytes <= max_bytes {
             break;
         }
-        let oldest = connection
-            .prepare_cached(
-                "SELECT first, last, events, bytes, abouts FROM chunk ORDER BY first LIMIT 1",
-            )?
-            .query_row([], |row| {
-                let numbers: [i64; 4] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
-                Ok((numbers, row.get::<_, String>(4)?))
-            })
-            .optional()?;
-        let Some(([first, last, events, bytes], abouts)) = oldest else {
+        let Some(gone) = stream::take_oldest(connection, stream::OWN)? else {
             break;
         };
-        connection
-            .prepare_cached(
-                "DELETE FROM chunk_about
-                 WHERE first = ?1 AND about IN (SELECT value FROM json_each(?2))",
-            )?
-            .execute(params![first, abouts])?;
-        connection
-            .prepare_cached("DELETE FROM chunk WHERE first = ?1")?
-            .execute([first])?;
-        head.pruned = last;
-        head.events -= events;
-        head.bytes -= bytes;
+        head.pruned = gone.last;
+        head.events -= gone.events;
+        head.bytes -= gone.bytes;
     }
     if head.pruned > before {
         connection

@@ -1,6 +1,7 @@
-//! The registry: which agents there are, where they hang in the tree, and which port is theirs.
+//! The registry: which agents there are, where they hang in the tree, which port is theirs, and
+//! how they are meant to run.
 
-use hive_wire::{AgentName, Timestamp, host::Runtime};
+use hive_wire::{AgentName, MessageId, Timestamp, host::Runtime};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Tx, readers::parsed};
@@ -19,13 +20,44 @@ pub struct AgentRecord {
     pub port: u16,
     /// When it was first registered.
     pub created_at: Timestamp,
+    /// How it is meant to run.
+    pub run: Run,
 }
 
-const COLUMNS: &str = "SELECT name, parent, runtime, port, created_at FROM agents";
+/// How an agent is meant to run; what really runs is for its runtime to say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Run {
+    /// Whether it should run at all.
+    pub wanted: Wanted,
+    /// Which engine it asked for; empty for the hive's default.
+    pub engine: String,
+    /// Which model it asked for; empty for the hive's default.
+    pub model: String,
+    /// Counts restarts that were asked for: what runs under an older one is replaced.
+    pub generation: u32,
+    /// Why the host gave up on it.
+    pub failure: Option<String>,
+    /// The last message that told it of a start.
+    pub notice: Option<MessageId>,
+}
+
+/// Whether an agent should run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// It should not.
+    #[default]
+    Stopped,
+    /// It should.
+    Running,
+}
+
+const COLUMNS: &str = "SELECT name, parent, runtime, port, created_at, \
+                       wanted, engine, model, generation, failure, notice FROM agents";
 
 impl Tx<'_> {
-    /// Registers an agent. One that was destroyed comes back with the date of its first time;
-    /// which port it gets is for the caller to say (see [`Self::former_port`]).
+    /// Registers an agent that should not run yet. One that was destroyed comes back with the date
+    /// of its first time, under a new generation; which port it gets is for the caller to say (see
+    /// [`Self::former_port`]).
     ///
     /// # Errors
     /// [`Refusal::Conflict`] when an agent of this name lives.
@@ -44,7 +76,8 @@ impl Tx<'_> {
         self.conn.execute(
             "INSERT INTO agents (name, parent, runtime, port, created_at) VALUES (?1,?2,?3,?4,?5) \
              ON CONFLICT (name) DO UPDATE SET parent = excluded.parent, \
-             runtime = excluded.runtime, port = excluded.port, destroyed_at = NULL",
+             runtime = excluded.runtime, port = excluded.port, destroyed_at = NULL, \
+             wanted = 0, engine = '', model = '', generation = generation + 1, failure = NULL",
             params![
                 name.as_str(),
                 parent.map(AgentName::as_str),
@@ -57,6 +90,33 @@ impl Tx<'_> {
             what: "agent",
             id: name.to_string(),
         })
+    }
+
+    /// Changes how a living agent is meant to run.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when no such agent lives.
+    pub fn set_run(&mut self, name: &AgentName, run: &Run) -> Result<(), Refusal> {
+        let changed = self.conn.execute(
+            "UPDATE agents SET wanted = ?2, engine = ?3, model = ?4, generation = ?5, \
+             failure = ?6, notice = ?7 WHERE name = ?1 AND destroyed_at IS NULL",
+            params![
+                name.as_str(),
+                matches!(run.wanted, Wanted::Running),
+                run.engine,
+                run.model,
+                run.generation,
+                run.failure,
+                run.notice.map(|notice| notice.0)
+            ],
+        )?;
+        if changed == 0 {
+            return Err(Refusal::NotFound {
+                what: "agent",
+                id: name.to_string(),
+            });
+        }
+        Ok(())
     }
 
     /// A living agent.
@@ -132,5 +192,17 @@ fn record_from(row: &Row<'_>) -> rusqlite::Result<AgentRecord> {
         runtime: Runtime::from_name(row.get_ref(2)?.as_str()?).unwrap_or_default(),
         port: row.get(3)?,
         created_at: Timestamp::from_millis(row.get(4)?),
+        run: Run {
+            wanted: if row.get(5)? {
+                Wanted::Running
+            } else {
+                Wanted::Stopped
+            },
+            engine: row.get(6)?,
+            model: row.get(7)?,
+            generation: row.get(8)?,
+            failure: row.get(9)?,
+            notice: row.get::<_, Option<i64>>(10)?.map(MessageId),
+        },
     })
 }

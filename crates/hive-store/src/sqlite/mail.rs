@@ -149,7 +149,7 @@ impl Mail for Tx<'_> {
                 closed.requeued += 1;
             }
         }
-        closed.acked += self.books.transients.end(agent.as_str(), &ids);
+        closed.acked += self.books.transients.acked(agent.as_str(), &ids);
         self.end_turn(agent, &open, seq, Outcome::Acked, &closed)?;
         Ok(closed)
     }
@@ -306,9 +306,15 @@ impl Tx<'_> {
                 closed.requeued += 1;
             }
         }
-        self.books.transients.end(agent.as_str(), &BTreeSet::new());
+        self.books.transients.given_back(agent.as_str());
         self.end_turn(agent, open, seq, outcome, &closed)?;
         Ok(closed)
+    }
+
+    /// What became of a transient message in an agent's inbox; none when it never was, is too long
+    /// ago, or was lost with an earlier process. One that a failed turn held is discarded.
+    pub fn transient_receipt(&self, agent: &AgentName, id: MessageId) -> Option<Receipt> {
+        self.books.transients.receipt(agent.as_str(), id)
     }
 
     /// Marks messages of the operator's inbox as dealt with; says how many were waiting.

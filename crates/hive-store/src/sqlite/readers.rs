@@ -56,7 +56,7 @@ pub struct Page<T> {
 
 impl<T> Page<T> {
     /// Takes rows until the page is full, and reads no further: bodies may be large.
-    fn fill(
+    pub(super) fn fill(
         rows: impl Iterator<Item = rusqlite::Result<T>>,
         limit: u32,
         body: impl Fn(&T) -> &str,
@@ -311,7 +311,7 @@ impl Readers {
         self.with(|conn| super::open::check(conn, "PRAGMA integrity_check(10)"))
     }
 
-    fn with<T>(
+    pub(super) fn with<T>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {

@@ -18,7 +18,7 @@ use crate::Refusal;
 /// How long settled things are kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Retention {
-    /// Settled messages, their receipts and turns.
+    /// Settled messages, their receipts and turns, and the statistics of turns.
     pub messages: Duration,
 }
 
@@ -29,6 +29,8 @@ pub struct Pruned {
     pub messages: u32,
     /// Turns that ended before that time.
     pub turns: u32,
+    /// Rows of turn statistics.
+    pub turn_counts: u32,
     /// Keys whose day has passed.
     pub keys: u32,
     /// Whether another step would find more.
@@ -67,6 +69,7 @@ impl Tx<'_> {
         let oldest = self.now.minus(retention.messages).millis();
         let messages = self.prune_messages(oldest, limit)?;
         let turns = self.prune_turns(oldest, limit)?;
+        let turn_counts = self.prune_turn_counts(oldest, limit)?;
         let keys = self
             .conn
             .prepare_cached(OLD_KEYS)?
@@ -74,8 +77,9 @@ impl Tx<'_> {
         Ok(Pruned {
             messages: messages.gone,
             turns: turns.gone,
+            turn_counts,
             keys: count(keys),
-            more: messages.more || turns.more || count(keys) == limit,
+            more: messages.more || turns.more || turn_counts == limit || count(keys) == limit,
         })
     }
 

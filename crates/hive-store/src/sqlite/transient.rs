@@ -1,11 +1,16 @@
 //! Messages that never touch the disk: handed over at most once, lost with the process.
 //!
 //! They belong to a turn like any other message, so that a repeated receive brings them again and
-//! an ack counts them; but a turn that gives its messages back does not bring these back.
+//! an ack counts them; but a turn that gives its messages back does not bring these back. How the
+//! newest of them ended is remembered, so that whoever sent one can see that it has to be sent again.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use hive_wire::{MessageId, ReqId, Timestamp, agent::Message, text};
+use hive_wire::{
+    MessageId, ReqId, Timestamp,
+    agent::{Message, MessageState, Receipt},
+    text,
+};
 
 use super::mail::{ENVELOPE_BYTES, count};
 
@@ -13,12 +18,16 @@ use super::mail::{ENVELOPE_BYTES, count};
 pub(super) const MAX_WAITING: u32 = 1_000;
 /// The most bytes of bodies they may have together.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// How many ended ones of an agent are remembered.
+const MAX_ENDED: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Transients {
     next_id: i64,
     waiting: HashMap<Box<str>, VecDeque<Message>>,
     held: HashMap<Box<str>, Vec<Held>>,
+    /// The receipts of those that ended last, oldest first.
+    ended: HashMap<Box<str>, VecDeque<Receipt>>,
     /// What this group did, in that order.
     done: Vec<Done>,
     /// Where the current operation begins in `done`.
@@ -61,6 +70,7 @@ impl Transients {
             next_id,
             waiting: HashMap::new(),
             held: HashMap::new(),
+            ended: HashMap::new(),
             done: Vec::new(),
             operation: 0,
         }
@@ -93,7 +103,9 @@ impl Transients {
                     messages,
                     held,
                 }) => {
-                    if held && let Some(all) = self.held.get_mut(&agent) {
+                    if !held {
+                        self.forget_newest(&agent, messages.len());
+                    } else if let Some(all) = self.held.get_mut(&agent) {
                         all.truncate(all.len().saturating_sub(messages.len()));
                     }
                     let queue = self.waiting.entry(agent).or_default();
@@ -109,6 +121,7 @@ impl Transients {
                         .for_each(|place| held[place].confirmed = false);
                 }
                 Some(Done::Ended { agent, held }) => {
+                    self.forget_newest(&agent, held.len());
                     self.held.insert(agent, held);
                 }
             }
@@ -205,6 +218,10 @@ impl Transients {
                 confirmed: false,
                 message: message.clone(),
             }));
+        } else {
+            taken
+                .iter()
+                .for_each(|message| self.remember(agent, message, MessageState::Acked));
         }
         taken
     }
@@ -239,15 +256,75 @@ impl Transients {
         self.held.get(agent).map_or(0, |held| count(held.len()))
     }
 
-    /// The turn ended: what it held is gone. Says how many were listed or confirmed.
-    pub(super) fn end(&mut self, agent: &str, ids: &BTreeSet<MessageId>) -> u32 {
+    /// The turn ended well, and what it held is gone. Says how many were listed or confirmed.
+    pub(super) fn acked(&mut self, agent: &str, ids: &BTreeSet<MessageId>) -> u32 {
+        self.end(agent, |held| {
+            held.confirmed || ids.contains(&held.message.id)
+        })
+    }
+
+    /// The turn did not end well, and what it held is gone all the same.
+    pub(super) fn given_back(&mut self, agent: &str) {
+        self.end(agent, |_| false);
+    }
+
+    fn end(&mut self, agent: &str, is_handled: impl Fn(&Held) -> bool) -> u32 {
         let Some(held) = self.held.remove(agent) else {
             return 0;
         };
-        let handled = |held: &&Held| held.confirmed || ids.contains(&held.message.id);
-        let acked = count(held.iter().filter(handled).count());
+        let mut acked = 0;
+        for one in &held {
+            let state = if is_handled(one) {
+                acked += 1;
+                MessageState::Acked
+            } else {
+                MessageState::Discarded
+            };
+            self.remember(agent, &one.message, state);
+        }
         let agent = agent.into();
         self.done.push(Done::Ended { agent, held });
         acked
+    }
+
+    /// What became of a message to `agent`; none when it never was or is too long ago.
+    pub(super) fn receipt(&self, agent: &str, id: MessageId) -> Option<Receipt> {
+        let mut waiting = self.waiting.get(agent).into_iter().flatten();
+        if let Some(message) = waiting.find(|message| message.id == id) {
+            return Some(receipt(message, MessageState::Stored));
+        }
+        let mut held = self.held.get(agent).into_iter().flatten();
+        if let Some(held) = held.find(|held| held.message.id == id) {
+            return Some(receipt(&held.message, MessageState::Leased));
+        }
+        let mut ended = self.ended.get(agent).into_iter().flatten();
+        ended.find(|receipt| receipt.message_id == id).cloned()
+    }
+
+    fn remember(&mut self, agent: &str, message: &Message, state: MessageState) {
+        let ended = self.ended.entry(agent.into()).or_default();
+        if ended.len() == MAX_ENDED {
+            ended.pop_front();
+        }
+        ended.push_back(receipt(message, state));
+    }
+
+    fn forget_newest(&mut self, agent: &str, count: usize) {
+        if let Some(ended) = self.ended.get_mut(agent) {
+            ended.truncate(ended.len().saturating_sub(count));
+        }
+    }
+}
+
+fn receipt(message: &Message, state: MessageState) -> Receipt {
+    Receipt {
+        message_id: message.id,
+        from: message.from.clone(),
+        to: message.to.clone(),
+        state,
+        deliveries: message.delivery,
+        turn: None,
+        sent_at: message.sent_at,
+        acked_at: None,
     }
 }

@@ -7,6 +7,8 @@ use hive_wire::{
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
+use super::reports::{harness_requests, host_harness_requests};
+
 type WriteAgain = fn(&[u8], Option<&RequestId>) -> Result<Vec<u8>, WireError>;
 
 /// A request of some type, with what is needed to check it without knowing the type.
@@ -19,7 +21,7 @@ pub(crate) struct Encoded {
     pub(crate) again: WriteAgain,
 }
 
-fn encoded<C: Command + std::fmt::Debug + 'static>(
+pub(crate) fn encoded<C: Command + std::fmt::Debug + 'static>(
     commands: impl Strategy<Value = C> + 'static,
 ) -> BoxedStrategy<Encoded> {
     (commands, option::of(request_id()))
@@ -40,16 +42,16 @@ fn request_id() -> impl Strategy<Value = RequestId> {
 }
 
 /// Any value that is read from a text of printable characters, such as a turn id.
-fn chosen<T: std::str::FromStr<Err: std::fmt::Debug> + std::fmt::Debug>() -> impl Strategy<Value = T>
-{
+pub(crate) fn chosen<T: std::str::FromStr<Err: std::fmt::Debug> + std::fmt::Debug>()
+-> impl Strategy<Value = T> {
     "\\PC{1,30}".prop_map(|text| text.parse().unwrap())
 }
 
-fn name() -> impl Strategy<Value = hive_wire::AgentName> {
+pub(crate) fn name() -> impl Strategy<Value = hive_wire::AgentName> {
     "[a-z][a-z0-9]{0,8}".prop_filter_map("a reserved name", |text| text.parse().ok())
 }
 
-fn message_id() -> impl Strategy<Value = hive_wire::MessageId> {
+pub(crate) fn message_id() -> impl Strategy<Value = hive_wire::MessageId> {
     any::<i64>().prop_map(hive_wire::MessageId)
 }
 
@@ -98,6 +100,7 @@ pub(crate) fn agent_requests() -> Vec<BoxedStrategy<Encoded>> {
     ]
     .into_iter()
     .chain(other_agent_requests())
+    .chain(harness_requests())
     .collect()
 }
 
@@ -172,16 +175,6 @@ pub(crate) fn host_requests() -> Vec<BoxedStrategy<Encoded>> {
     let text = any::<String>;
     vec![
         encoded(Just(Info {})),
-        encoded(
-            (name(), option::of(name()), select(Runtime::ALL.to_vec())).prop_map(
-                |(name, parent, runtime)| Spawn {
-                    name,
-                    parent,
-                    runtime,
-                },
-            ),
-        ),
-        encoded(name().prop_map(|name| Destroy { name })),
         encoded(Just(List {})),
         encoded(
             (
@@ -216,8 +209,44 @@ pub(crate) fn host_requests() -> Vec<BoxedStrategy<Encoded>> {
         ),
     ]
     .into_iter()
+    .chain(lifecycle_requests())
     .chain(other_host_requests())
+    .chain(host_harness_requests())
     .collect()
+}
+
+/// Those that bring agents up and down.
+fn lifecycle_requests() -> Vec<BoxedStrategy<Encoded>> {
+    use host::*;
+    let text = any::<String>;
+    let spawn = (
+        name(),
+        option::of(name()),
+        select(Runtime::ALL.to_vec()),
+        option::of(text()),
+        option::of(text()),
+    );
+    vec![
+        encoded(
+            spawn.prop_map(|(name, parent, runtime, engine, model)| Spawn {
+                name,
+                parent,
+                runtime,
+                engine,
+                model,
+            }),
+        ),
+        encoded((name(), any::<bool>()).prop_map(|(name, purge)| Destroy { name, purge })),
+        encoded(name().prop_map(|name| Kill { name })),
+        encoded(name().prop_map(|name| Start { name })),
+        encoded(name().prop_map(|name| Restart { name })),
+        encoded(name().prop_map(|name| Rebuild { name })),
+        encoded(Just(StopAll {})),
+        encoded(
+            (name(), option::of(any::<u32>()))
+                .prop_map(|(name, max_bytes)| ReadOutput { name, max_bytes }),
+        ),
+    ]
 }
 
 /// Those that are not about agents and mail.

@@ -1,7 +1,5 @@
 //! Checks of the machine.
 
-use std::os::unix::fs::PermissionsExt;
-
 use hive_wire::Timestamp;
 use rustix::process::{Resource, getrlimit};
 
@@ -59,24 +57,6 @@ pub(super) fn user_namespaces(_: &Facts) -> Finding {
         measured,
         "available",
         "without them agents of a plain user run as bare processes, without isolation",
-    )
-    .as_note()
-}
-
-/// Claude Code is installed.
-pub(super) fn claude(_: &Facts) -> Finding {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path)
-        .map(|dir| dir.join("claude"))
-        .find(|file| {
-            let meta = std::fs::metadata(file);
-            meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-        });
-    Finding::expect(
-        found.is_some(),
-        found.map_or("not on PATH".to_owned(), |file| file.display().to_string()),
-        "on PATH",
-        "only agents that run `claude` need it",
     )
     .as_note()
 }

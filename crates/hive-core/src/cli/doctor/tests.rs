@@ -19,6 +19,7 @@ fn info() -> HiveInfo {
         agents: 0,
         undelivered: 0,
         dead: 0,
+        defaults: hive_wire::host::Defaults::default(),
     }
 }
 
@@ -66,6 +67,10 @@ fn ids_are_unique_and_stable() {
             "open-files",
             "user-namespaces",
             "claude",
+            "runtime",
+            "engine",
+            "model",
+            "config-mode",
         ]
     );
 }
@@ -181,4 +186,53 @@ fn a_finding_in_json() {
         serde_json::to_string(&examined).unwrap(),
         r#"{"id":"clock","status":"failed","measured":"1970","expected":"2024 or later","remedy":"set it"}"#
     );
+}
+
+#[test]
+fn what_runs_agents_is_looked_at() {
+    let dir = tempfile::tempdir().unwrap();
+    let with = |runtime, engine: &str, rehearsed| {
+        let defaults = hive_wire::host::Defaults {
+            runtime,
+            engine: engine.into(),
+            engine_note: "why".into(),
+            runtime_note: "why".into(),
+            rehearsed,
+        };
+        facts(dir.path(), Ok(HiveInfo { defaults, ..info() }))
+    };
+    use hive_wire::host::Runtime::{Bwrap, None, Process};
+    assert_eq!(
+        verdict("runtime", &with(Process, "x", false)),
+        Verdict::Note
+    );
+    assert_eq!(verdict("runtime", &with(None, "", false)), Verdict::Note);
+    assert_eq!(verdict("runtime", &with(Bwrap, "x", false)), Verdict::Ok);
+    assert_eq!(verdict("engine", &with(Process, "x", false)), Verdict::Ok);
+    assert_eq!(
+        verdict("engine", &with(Process, "", false)),
+        Verdict::Failed
+    );
+    assert_eq!(verdict("engine", &with(None, "", false)), Verdict::Ok);
+    assert_eq!(verdict("model", &with(Process, "x", true)), Verdict::Note);
+    assert_eq!(verdict("model", &with(Process, "x", false)), Verdict::Ok);
+}
+
+#[test]
+fn a_configuration_with_keys_is_private() {
+    let dir = tempfile::tempdir().unwrap();
+    let facts = facts(dir.path(), Err("gone".into()));
+    assert_eq!(verdict("config-mode", &facts), Verdict::Skipped);
+    let config = dir.path().join("hive.toml");
+    let set = |mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&config, mode).unwrap();
+    };
+    std::fs::write(&config, "[hive]\nname = \"x\"\n").unwrap();
+    set(0o644);
+    assert_eq!(verdict("config-mode", &facts), Verdict::Ok);
+    std::fs::write(&config, "[engine.env]\nA = \"x\"\n").unwrap();
+    assert_eq!(verdict("config-mode", &facts), Verdict::Failed);
+    set(0o600);
+    assert_eq!(verdict("config-mode", &facts), Verdict::Ok);
 }

@@ -55,10 +55,12 @@ fn agent_row() -> host::AgentRow {
         address: "ada".into(),
         socket: "/r/mcp.sock".into(),
         created_at: time(0),
+        pid: Some(7),
+        note: "why".into(),
     }
 }
 
-const AGENT: &str = r#"{"name":"ada","state":"external","status":"reading","runtime":"none","engine":"","model":"","parent":"ruth","unread":2,"inflight":1,"port":8100,"address":"ada","socket":"/r/mcp.sock","created_at":"2023-11-14T22:13:20.000Z"}"#;
+const AGENT: &str = r#"{"name":"ada","state":"external","status":"reading","runtime":"none","engine":"","model":"","parent":"ruth","unread":2,"inflight":1,"port":8100,"address":"ada","socket":"/r/mcp.sock","created_at":"2023-11-14T22:13:20.000Z","pid":7,"note":"why"}"#;
 const ROW: &str = r#"{"id":"5","from":"ada","to":"operator","state":"dead","deliveries":2,"turn":null,"sent_at":"2023-11-14T22:13:20.000Z","acked_at":null,"body":"hello","in_reply_to":"4"}"#;
 
 #[track_caller]
@@ -138,10 +140,11 @@ fn history_and_dead_letters() {
 fn agents() {
     let list = host::Agents {
         agents: vec![agent_row()],
+        rehearsed: true,
     };
     golden(
         AgentList::from(&list),
-        &format!(r#"{{"schema":1,"agents":[{AGENT}]}}"#),
+        &format!(r#"{{"schema":1,"agents":[{AGENT}],"rehearsed":true}}"#),
     );
     golden(
         Spawned::from(&agent_row()),
@@ -151,8 +154,9 @@ fn agents() {
         Destroyed {
             name: "ada",
             kept_messages: 2,
+            purged: true,
         },
-        r#"{"schema":1,"name":"ada","kept_messages":2}"#,
+        r#"{"schema":1,"name":"ada","kept_messages":2,"purged":true}"#,
     );
 }
 
@@ -170,10 +174,15 @@ fn the_daemon() {
         agents: 1,
         undelivered: 2,
         dead: 3,
+        defaults: host::Defaults {
+            runtime: Runtime::Process,
+            engine: "/bin/claude".into(),
+            ..host::Defaults::default()
+        },
     };
     golden(
         Status::from(&info),
-        r#"{"schema":1,"version":"0.1.0","pid":42,"started_at":"2023-11-14T22:13:20.000Z","hive":"pr1ma","swarm":null,"root":"/r","dashboard":"127.0.0.1:7000","sqlite":"3.51.3","agents":1,"undelivered":2,"dead":3}"#,
+        r#"{"schema":1,"version":"0.1.0","pid":42,"started_at":"2023-11-14T22:13:20.000Z","hive":"pr1ma","swarm":null,"root":"/r","dashboard":"127.0.0.1:7000","sqlite":"3.51.3","agents":1,"undelivered":2,"dead":3,"runtime":"process","engine":"/bin/claude","rehearsed":false}"#,
     );
 }
 

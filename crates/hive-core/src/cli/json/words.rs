@@ -5,6 +5,15 @@ use hive_wire::{agent::MessageState, host::AgentState};
 /// The word for where an agent stands.
 pub(in crate::cli) fn agent_state(state: AgentState) -> &'static str {
     match state {
+        AgentState::Idle => "idle",
+        AgentState::Thinking => "thinking",
+        AgentState::Compacting => "compacting",
+        AgentState::RateLimited => "rate_limited",
+        AgentState::NeedsLogin => "needs_login",
+        AgentState::Starting => "starting",
+        AgentState::Stopped => "stopped",
+        AgentState::Paused => "paused",
+        AgentState::Failed => "failed",
         AgentState::External => "external",
     }
 }

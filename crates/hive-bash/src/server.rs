@@ -1,0 +1,165 @@
+//! The daemon's socket: who may connect, how many, and one answer per line.
+
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt, PermissionsExt},
+    path::Path,
+    sync::Arc,
+};
+
+use hive_wire::{
+    ErrorCode, WireError,
+    command::{Head, RequestId, encode_reply},
+    line::{LineBuffer, MAX_LINE},
+};
+use serde::Serialize;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{UnixListener, UnixStream},
+    sync::{Semaphore, mpsc},
+    task::JoinSet,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    supervise::Supervisor,
+    wire::{Noted, Request},
+};
+
+/// How many connections are served at once.
+const MAX_CONNECTIONS: usize = 32;
+/// How many requests of one connection are under way at once.
+const MAX_REQUESTS: usize = 32;
+
+/// Binds the socket for its owner alone: it has its mode before it has its name.
+pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)?;
+    let private = tempfile::Builder::new().prefix(".b").tempdir_in(dir)?;
+    let unnamed = private.path().join("s");
+    let listener = UnixListener::bind(&unnamed)?;
+    fs::set_permissions(&unnamed, fs::Permissions::from_mode(0o600))?;
+    fs::rename(&unnamed, path)?;
+    Ok(listener)
+}
+
+/// Serves every connection until `stop`.
+pub(crate) async fn serve(
+    listener: UnixListener,
+    supervisor: Arc<Supervisor>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+) {
+    let seats = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    loop {
+        let Ok(seat) = Arc::clone(&seats).acquire_owned().await else {
+            return;
+        };
+        // An accept that is dropped leaves the connection in the backlog.
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let connection = Connection {
+                    supervisor: Arc::clone(&supervisor),
+                    tasks: tasks.clone(),
+                };
+                let stop = stop.clone();
+                tasks.spawn(async move {
+                    tokio::select! {
+                        () = stop.cancelled() => {}
+                        ended = connection.serve(stream) => if let Err(error) = ended {
+                            tracing::debug!(%error, "a connection ended");
+                        }
+                    }
+                    drop(seat);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Connection {
+    supervisor: Arc<Supervisor>,
+    tasks: TaskTracker,
+}
+
+impl Connection {
+    /// Reads requests and answers each when it is ready. When the peer goes, what waits for it goes.
+    async fn serve(self, stream: UnixStream) -> io::Result<()> {
+        let (mut read, mut write) = stream.into_split();
+        let (answers, mut ready) = mpsc::channel::<Vec<u8>>(MAX_REQUESTS);
+        let mut lines = LineBuffer::new(MAX_LINE);
+        let mut requests = JoinSet::new();
+        loop {
+            let room = requests.len() < MAX_REQUESTS;
+            tokio::select! {
+                Some(answer) = ready.recv() => write.write_all(&answer).await?,
+                Some(_) = requests.join_next(), if !requests.is_empty() => {}
+                // `read_buf` takes nothing when it is dropped.
+                read = read.read_buf(lines.room()), if room => {
+                    if read? == 0 {
+                        return Ok(());
+                    }
+                    while let Some(line) = lines.next_line().map_err(io::Error::other)? {
+                        let (this, line) = (self.clone(), line.to_vec());
+                        let answers = answers.clone();
+                        requests.spawn(async move {
+                            // Nobody to answer: the connection is gone.
+                            answers.send(this.answer(&line).await).await.ok();
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    async fn answer(&self, line: &[u8]) -> Vec<u8> {
+        let (id, request) = match Head::parse(line) {
+            Ok(head) => (head.id.clone(), Request::parse(&head.cmd, line)),
+            Err(error) => return encode_reply::<()>(Err(&error), None),
+        };
+        let id = id.as_ref();
+        match request {
+            Err(error) => encode_reply::<()>(Err(&error), id),
+            Ok(Request::Seen(seen)) => {
+                let seen = self.supervisor.table.seen(seen.task);
+                reply(seen.map(|()| Noted {}), id)
+            }
+            Ok(Request::Status(status)) => {
+                let table = &self.supervisor.table;
+                reply(table.wait(status.task, status.wait_seconds).await, id)
+            }
+            Ok(Request::Run(run)) => {
+                if self.supervisor.stop.is_cancelled() {
+                    let error = WireError::new(ErrorCode::ShuttingDown, "the daemon is stopping");
+                    return encode_reply::<()>(Err(&error), id);
+                }
+                let record = match self.supervisor.table.create(&run) {
+                    Ok(record) => record,
+                    Err(error) => return encode_reply::<()>(Err(&error), id),
+                };
+                let task = record.id;
+                let supervisor = Arc::clone(&self.supervisor);
+                self.tasks
+                    .spawn(async move { supervisor.run(record).await });
+                let table = &self.supervisor.table;
+                reply(table.wait(task, run.wait_seconds).await, id)
+            }
+        }
+    }
+}
+
+fn reply<R: Serialize>(outcome: Result<R, WireError>, id: Option<&RequestId>) -> Vec<u8> {
+    encode_reply(outcome.as_ref(), id)
+}

@@ -1,0 +1,15 @@
+//! `kill`: stops an agent and leaves it stopped (C18).
+
+use std::sync::Arc;
+
+use hive_wire::{
+    WireError,
+    host::{AgentRow, Kill},
+};
+
+use super::Host;
+use crate::supervisor::Wish;
+
+pub(crate) async fn run(host: Arc<Host>, command: Kill) -> Result<AgentRow, WireError> {
+    host.wish(&command.name, Wish::Stop).await
+}

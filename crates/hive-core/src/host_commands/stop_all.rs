@@ -1,0 +1,27 @@
+//! `stop_all`: stops every agent that the hive runs and leaves them stopped (C18).
+
+use std::sync::Arc;
+
+use hive_wire::{
+    WireError,
+    host::{AllStopped, StopAll, StopFailure},
+};
+
+use super::Host;
+use crate::supervisor::Wish;
+
+pub(super) async fn run(host: Arc<Host>, StopAll {}: StopAll) -> Result<AllStopped, WireError> {
+    // All wishes are written down before the first is waited for: they are fulfilled side by side.
+    let agents = host.supervisor.stop_all().await?;
+    let mut outcome = AllStopped::default();
+    for agent in agents {
+        match host.supervisor.fulfilled(&agent, Wish::Stop).await {
+            Ok(()) => outcome.stopped.push(agent.name),
+            Err(error) => outcome.failed.push(StopFailure {
+                name: agent.name,
+                reason: error.message,
+            }),
+        }
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,101 @@
+//! Accepting connections on a port: so many, and none that dawdles.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::patience::Patient;
+
+/// The largest head of a request.
+const MAX_HEAD: usize = 32 * 1024;
+/// What a connection without a seat is told.
+const FULL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+
+/// How much one port takes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// The most connections at a time.
+    pub(crate) connections: usize,
+    /// How long the head of a request may take, and how long a peer may take nothing of an answer.
+    pub(crate) patience: Duration,
+}
+
+/// Serves a port until `stop`, as tasks of the daemon.
+pub(crate) fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    tasks: &TaskTracker,
+    stop: CancellationToken,
+) {
+    tasks.spawn(accept(listener, router, limits, tasks.clone(), stop));
+}
+
+async fn accept(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+) {
+    let seats = Arc::new(Semaphore::new(limits.connections));
+    loop {
+        // Cancel-safe: an accept that is dropped leaves the connection in the backlog.
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept an HTTP connection");
+                // Out of descriptors: give those that end a moment.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let Ok(seat) = Arc::clone(&seats).try_acquire_owned() else {
+            if let Err(error) = stream.try_write(FULL) {
+                tracing::debug!(%error, "an HTTP peer without a seat did not wait for the reason");
+            }
+            continue;
+        };
+        let (router, stop) = (router.clone(), stop.clone());
+        tasks.spawn(async move {
+            talk(stream, router, limits, stop).await;
+            drop(seat);
+        });
+    }
+}
+
+async fn talk(stream: TcpStream, router: Router, limits: Limits, stop: CancellationToken) {
+    let io = TokioIo::new(Patient::new(stream, limits.patience));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.patience)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(io, TowerToHyperService::new(router));
+    let mut connection = std::pin::pin!(connection);
+    // Cancel-safe: the connection is polled on after the signal.
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "an HTTP connection ended badly");
+    }
+}

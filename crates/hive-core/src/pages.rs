@@ -1,0 +1,135 @@
+//! The agents' ports: each agent's page is served by the host, on a port of its own.
+//!
+//! A port that cannot be had costs the page until it is free, never the agent: it has its socket
+//! and its mail.
+
+use std::{
+    net::{SocketAddr, TcpListener as StdListener},
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use hive_wire::AgentName;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    access::Audience,
+    host_commands::Host,
+    http::{self, Limits, Site},
+};
+
+/// The most connections to one port.
+const CONNECTIONS: usize = 128;
+/// How often a port that is taken is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+
+/// Listens on a port, if it is free.
+pub(crate) fn try_listen(address: SocketAddr) -> Option<StdListener> {
+    let listener = StdListener::bind(address).ok()?;
+    listener.set_nonblocking(true).ok()?;
+    Some(listener)
+}
+
+impl Host {
+    /// Serves an agent's page on a listener, or on its port as soon as that can be had.
+    pub(crate) fn open_page(
+        self: &Arc<Self>,
+        name: &AgentName,
+        port: u16,
+        listener: Option<StdListener>,
+    ) {
+        let stop = self.stop.child_token();
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(earlier) = pages.insert(name.clone(), stop.clone()) {
+            earlier.cancel();
+        }
+        drop(pages);
+        let address = SocketAddr::new(self.config.dashboard.bind, port);
+        match listener.or_else(|| try_listen(address)) {
+            Some(listener) => self.serve_page(name, address, listener, stop),
+            None => {
+                tracing::warn!(
+                    agent = %name, %address,
+                    "somebody listens there: the agent's page waits until the port is free"
+                );
+                let wait = Arc::clone(self).wait_for_port(name.clone(), address, stop);
+                self.tasks.spawn(wait);
+            }
+        }
+    }
+
+    async fn wait_for_port(
+        self: Arc<Self>,
+        name: AgentName,
+        address: SocketAddr,
+        stop: CancellationToken,
+    ) {
+        loop {
+            // Cancel-safe: both only wait.
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(TRY_AGAIN) => {}
+            }
+            if let Some(listener) = try_listen(address) {
+                tracing::info!(agent = %name, %address, "the agent's page is there now");
+                return self.serve_page(&name, address, listener, stop);
+            }
+        }
+    }
+
+    fn serve_page(
+        self: &Arc<Self>,
+        name: &AgentName,
+        address: SocketAddr,
+        listener: StdListener,
+        stop: CancellationToken,
+    ) {
+        let listener = match TcpListener::from_std(listener) {
+            Ok(listener) => listener,
+            Err(error) => {
+                tracing::warn!(agent = %name, %address, %error, "cannot serve an agent's page");
+                return;
+            }
+        };
+        let audience = Audience::Agent(name.clone());
+        let site = Site::new(self, &self.metrics, audience, address);
+        let (router, limits) = (http::router(site), self.http_limits());
+        http::serve(listener, router, limits, &self.tasks, stop);
+    }
+
+    /// Serves the dashboard.
+    pub(crate) fn serve_dashboard(self: &Arc<Self>, listener: TcpListener, address: SocketAddr) {
+        let site = Site::new(self, &self.metrics, Audience::Operator, address);
+        let (router, limits) = (http::router(site), self.http_limits());
+        http::serve(listener, router, limits, &self.tasks, self.stop.clone());
+    }
+
+    /// Closes an agent's page, and ends the sessions on it.
+    pub(crate) fn close_page(&self, name: &AgentName) {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(page) = pages.remove(name) {
+            page.cancel();
+        }
+        drop(pages);
+        if let Err(error) = self.access.rotate(&Audience::Agent(name.clone())) {
+            tracing::warn!(agent = %name, %error, "cannot end the sessions on a page");
+        }
+    }
+
+    /// Where a page on this port is.
+    pub(crate) fn page_address(&self, port: u16) -> String {
+        format!(
+            "http://{}",
+            SocketAddr::new(self.config.dashboard.bind, port)
+        )
+    }
+
+    /// How much every port takes on.
+    pub(crate) fn http_limits(&self) -> Limits {
+        Limits {
+            connections: CONNECTIONS,
+            patience: self.config.limits.line_time(),
+        }
+    }
+}

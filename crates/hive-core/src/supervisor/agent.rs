@@ -1,0 +1,390 @@
+//! The task that looks after one agent.
+
+use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
+
+use hive_runtime::{Exit, Instance, RuntimeError, State};
+use hive_store::sqlite::{AgentRecord, Run, Wanted};
+use hive_wire::{AgentName, ErrorCode, Timestamp, WireError, text};
+use serde_json::json;
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    Phase, Post, Standing, Supervisor, dirs, full, notice,
+    plan::{self, Action, Ends, Verdict},
+    set_run, spec,
+};
+
+/// When to look again after something that should not fail did.
+const RETRY: Duration = Duration::from_secs(2);
+/// How much of the last output a failure quotes.
+const QUOTED: usize = 600;
+/// How many lines of it.
+const QUOTED_LINES: usize = 4;
+
+/// Looks after one agent until it is destroyed or the daemon ends.
+pub(super) struct Task {
+    supervisor: Arc<Supervisor>,
+    name: AgentName,
+    post: Arc<Post>,
+    ends: Ends,
+    /// No start before this.
+    not_before: Option<Instant>,
+    /// The generation whose run we watched: its end is news.
+    watched: Option<Watched>,
+}
+
+/// A run that was seen alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Watched {
+    generation: u32,
+    started_at: Timestamp,
+}
+
+/// What to wait for before the next look.
+enum Until {
+    /// Somebody asks.
+    Asked,
+    /// The agent ends.
+    Ended(OwnedFd),
+    /// A time.
+    Time(Instant),
+    /// Nothing.
+    Now,
+}
+
+impl Task {
+    pub(super) fn new(supervisor: Arc<Supervisor>, name: AgentName, post: Arc<Post>) -> Self {
+        Self {
+            supervisor,
+            name,
+            post,
+            ends: Ends::default(),
+            not_before: None,
+            watched: None,
+        }
+    }
+
+    pub(super) async fn run(mut self) {
+        let gone = self.post.gone.clone();
+        let _says_that_it_ended = self.post.ended.clone().drop_guard();
+        while !gone.is_cancelled() {
+            let until = match self.step().await {
+                Ok(until) => until,
+                Err(Problem::Over) => return,
+                Err(Problem::Trouble(problem)) => {
+                    tracing::error!(agent = %self.name, problem, "trying again soon");
+                    self.say(|standing| standing.problem = problem);
+                    Until::Time(Instant::now() + RETRY)
+                }
+            };
+            // Cancel-safe: all of them only wait.
+            tokio::select! {
+                () = gone.cancelled() => return,
+                () = self.post.look.notified() => {}
+                () = wait(until) => {}
+            }
+        }
+    }
+
+    /// Looks once and does one thing.
+    async fn step(&mut self) -> Result<Until, Problem> {
+        let agent = self.wanted().await?;
+        let name = self.name.clone();
+        let actual = self
+            .supervisor
+            .blocking(move |runtime| runtime.inspect(&name))
+            .await?;
+        self.notice_end(&agent, actual.as_ref()).await?;
+        // What was wanted may have changed by what was noticed.
+        let agent = self.wanted().await?;
+        match plan::next(&agent.run, actual.as_ref()) {
+            Action::Rest => {
+                let phase = match agent.run.failure {
+                    Some(_) => Phase::Failed,
+                    None => Phase::Stopped,
+                };
+                self.stand(phase, &agent.run, None);
+                Ok(Until::Asked)
+            }
+            Action::Watch => self.watch(&agent.run, actual).await,
+            Action::Stop => self.stop(&agent.run).await,
+            Action::Start => match self.not_before.filter(|at| *at > Instant::now()) {
+                Some(at) => {
+                    self.stand(Phase::Starting, &agent.run, None);
+                    Ok(Until::Time(at))
+                }
+                None => self.start(&agent, actual.is_some()).await,
+            },
+        }
+    }
+
+    /// What is wanted of the agent.
+    async fn wanted(&self) -> Result<AgentRecord, Problem> {
+        let name = self.name.clone();
+        let find = self
+            .supervisor
+            .parts
+            .broker
+            .run(move |desk| desk.roster.find(name.as_str()).cloned());
+        Ok(find.await?)
+    }
+
+    async fn watch(&mut self, run: &Run, actual: Option<Instance>) -> Result<Until, Problem> {
+        let name = self.name.clone();
+        let watched = self
+            .supervisor
+            .blocking(move |runtime| runtime.watch(&name))
+            .await?;
+        let (Some(instance), Some(end)) = (actual, watched) else {
+            return Ok(Until::Now);
+        };
+        self.watched = Some(Watched {
+            generation: instance.generation,
+            started_at: instance.started_at,
+        });
+        self.stand(Phase::Running, run, instance.pid());
+        Ok(Until::Ended(end))
+    }
+
+    async fn stop(&mut self, run: &Run) -> Result<Until, Problem> {
+        self.stand(Phase::Stopping, run, None);
+        // Its end is not news any more.
+        self.watched = None;
+        let grace = self.supervisor.parts.config.agents.stop_grace();
+        let name = self.name.clone();
+        self.supervisor
+            .blocking(move |runtime| runtime.stop(&name, grace))
+            .await?;
+        self.report("agent_stopped", json!({})).await?;
+        Ok(Until::Now)
+    }
+
+    async fn start(&mut self, agent: &AgentRecord, ran_before: bool) -> Result<Until, Problem> {
+        self.stand(Phase::Starting, &agent.run, None);
+        let spec = match self.spec(agent) {
+            Ok(spec) => spec,
+            Err(problem) => return self.give_up(agent, &problem).await,
+        };
+        if ran_before {
+            let name = self.name.clone();
+            let broker = &self.supervisor.parts.broker;
+            broker.run(move |desk| notice::leave(desk, &name)).await?;
+        }
+        let started = self
+            .supervisor
+            .blocking(move |runtime| runtime.start(&spec))
+            .await;
+        match started {
+            Ok(instance) => {
+                let data = json!({"pid": instance.pid(), "generation": instance.generation});
+                self.report("agent_started", data).await?;
+                self.watched = Some(Watched {
+                    generation: instance.generation,
+                    started_at: instance.started_at,
+                });
+                Ok(Until::Now)
+            }
+            Err(error @ RuntimeError::Program { .. }) => self.give_up(agent, &full(&error)).await,
+            Err(error) => {
+                let problem = full(&error);
+                tracing::warn!(agent = %self.name, problem, "cannot start it");
+                self.count_end(agent, Duration::ZERO, &problem).await?;
+                Ok(Until::Now)
+            }
+        }
+    }
+
+    /// What the agent is started with, or what is missing.
+    fn spec(&self, agent: &AgentRecord) -> Result<hive_runtime::AgentSpec, String> {
+        let parts = &self.supervisor.parts;
+        let engine = parts.binaries.engine(&agent.run.engine, &parts.config)?;
+        let Some(harness) = &parts.binaries.harness else {
+            return Err(parts.binaries.runtime().1);
+        };
+        let dirs =
+            dirs::prepare(&parts.paths, &agent.name).map_err(|error| format!("{error:#}"))?;
+        Ok(spec::of(spec::Inputs {
+            agent,
+            config: &parts.config,
+            model: &parts.model,
+            engine: &engine.command,
+            view: parts.runtime.view(&dirs),
+            dirs,
+            harness,
+            binaries: &parts.binaries.dir,
+            dashboard_port: parts.dashboard_port,
+            var: &|name| std::env::var(name).ok(),
+        }))
+    }
+
+    /// Takes note when a run that was watched has ended by itself.
+    async fn notice_end(
+        &mut self,
+        agent: &AgentRecord,
+        actual: Option<&Instance>,
+    ) -> Result<(), Problem> {
+        let Some(watched) = self.watched else {
+            return Ok(());
+        };
+        let exit = match actual {
+            Some(Instance {
+                state: State::Running { .. },
+                ..
+            }) => return Ok(()),
+            Some(Instance {
+                state: State::Ended(exit),
+                ..
+            }) => exit.clone(),
+            None => Exit::Unseen,
+        };
+        self.watched = None;
+        let lasted = Timestamp::now().millis() - watched.started_at.millis();
+        let lasted = Duration::from_millis(u64::try_from(lasted).unwrap_or(0));
+        let output = self.last_output().await;
+        tracing::warn!(agent = %self.name, %exit, "it ended by itself");
+        let data = json!({"exit": exit.to_string(), "output": output});
+        self.report("agent_ended", data).await?;
+        let is_meant = agent.run.wanted == Wanted::Running
+            && agent.run.failure.is_none()
+            && agent.run.generation == watched.generation;
+        if is_meant {
+            let problem = match output.as_str() {
+                "" => exit.to_string(),
+                output => format!("{exit}; its last words: {output}"),
+            };
+            self.count_end(agent, lasted, &problem).await?;
+        }
+        Ok(())
+    }
+
+    /// Counts an end that nobody asked for, and gives up when there were too many.
+    async fn count_end(
+        &mut self,
+        agent: &AgentRecord,
+        lasted: Duration,
+        problem: &str,
+    ) -> Result<(), Problem> {
+        let config = &self.supervisor.parts.config.agents;
+        let first = Duration::from_millis(config.restart_delay_ms.into());
+        match self.ends.note(lasted, config.restarts, first) {
+            Verdict::Again(pause) => {
+                self.not_before = Some(Instant::now() + pause);
+                self.say(|standing| standing.problem = problem.to_owned());
+                Ok(())
+            }
+            Verdict::GiveUp { ends } => {
+                let problem = format!("it ended {ends} times; the last time {problem}");
+                self.give_up(agent, &problem).await.map(|_| ())
+            }
+        }
+    }
+
+    /// Leaves the agent to the operator, with the reason; a start makes a new beginning.
+    async fn give_up(&mut self, agent: &AgentRecord, problem: &str) -> Result<Until, Problem> {
+        tracing::error!(agent = %self.name, problem, "given up");
+        self.ends = Ends::default();
+        self.not_before = None;
+        let (name, generation) = (self.name.clone(), agent.run.generation);
+        let failure = text::shorten(problem, 2_000);
+        let change = self.supervisor.parts.broker.run(move |desk| {
+            let run = desk.roster.find(name.as_str())?.run.clone();
+            // A newer wish is not to be spoiled by an older failure.
+            if run.generation != generation {
+                return Ok(());
+            }
+            desk.report_agent(&name, "agent_failed", &json!({"reason": failure}));
+            let failure = Some(failure);
+            set_run(desk, &name, Run { failure, ..run }).map(|_| ())
+        });
+        change.await?;
+        Ok(Until::Now)
+    }
+
+    async fn last_output(&self) -> String {
+        let output = self.supervisor.output(&self.name, QUOTED).await;
+        let output = output.unwrap_or_default();
+        let output = String::from_utf8_lossy(&output);
+        let lines: Vec<_> = output.trim().lines().collect();
+        lines[lines.len().saturating_sub(QUOTED_LINES)..].join("\n")
+    }
+
+    async fn report(&self, kind: &'static str, data: serde_json::Value) -> Result<(), Problem> {
+        let name = self.name.clone();
+        let report = self.supervisor.parts.broker.run(move |desk| {
+            desk.report_agent(&name, kind, &data);
+            Ok(())
+        });
+        Ok(report.await?)
+    }
+
+    fn stand(&self, phase: Phase, run: &Run, pid: Option<u32>) {
+        self.post.standing.send_if_modified(|standing| {
+            let next = Standing {
+                phase,
+                generation: run.generation,
+                pid,
+                problem: match (phase, &run.failure) {
+                    (Phase::Failed, Some(failure)) => failure.clone(),
+                    (Phase::Starting, _) => standing.problem.clone(),
+                    _ => String::new(),
+                },
+            };
+            let is_news = *standing != next;
+            *standing = next;
+            is_news
+        });
+    }
+
+    fn say(&self, change: impl FnOnce(&mut Standing)) {
+        self.post.standing.send_modify(change);
+    }
+}
+
+/// Why a look could not be finished.
+enum Problem {
+    /// The agent or the daemon is going: there is nothing more to look after.
+    Over,
+    /// Something that may pass.
+    Trouble(String),
+}
+
+impl From<WireError> for Problem {
+    fn from(error: WireError) -> Self {
+        match error.code {
+            ErrorCode::NotFound | ErrorCode::ShuttingDown => Self::Over,
+            _ => Self::Trouble(error.to_string()),
+        }
+    }
+}
+
+impl From<RuntimeError> for Problem {
+    fn from(error: RuntimeError) -> Self {
+        Self::Trouble(full(&error))
+    }
+}
+
+async fn wait(until: Until) {
+    match until {
+        Until::Now => {}
+        Until::Asked => std::future::pending().await,
+        Until::Time(at) => sleep_until(at).await,
+        Until::Ended(end) => {
+            if let Err(error) = readable(end).await {
+                tracing::error!(%error, "cannot wait for an agent to end");
+                sleep_until(Instant::now() + RETRY).await;
+            }
+        }
+    }
+}
+
+async fn readable(end: OwnedFd) -> std::io::Result<()> {
+    #[expect(
+        deprecated,
+        reason = "an owned descriptor stays open; what replaces this is unsafe for others' sake"
+    )]
+    let end = AsyncFd::with_interest(end, Interest::READABLE)?;
+    end.readable().await.map(|_| ())
+}

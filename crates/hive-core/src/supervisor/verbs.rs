@@ -1,0 +1,233 @@
+//! What the operator may want of an agent. Each verb writes down the wish, has the agent looked
+//! at, and waits for what comes of it.
+
+use std::{io, sync::Arc, time::Duration};
+
+use hive_store::sqlite::{AgentRecord, Run, Wanted};
+use hive_wire::{AgentName, ErrorCode, WireError, host};
+use serde_json::json;
+
+use super::{Phase, Standing, Supervisor, set_run};
+use crate::broker::Desk;
+
+/// How long beyond an agent's own grace a verb waits for it.
+const MARGIN: Duration = Duration::from_secs(20);
+
+/// What is wanted of an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// That it runs.
+    Start,
+    /// That it does not.
+    Stop,
+    /// That it begins anew.
+    Restart,
+    /// That everything of it is made anew (C7). Directories and environment are made anew at
+    /// every start, so that nothing else is left to do for a plain process.
+    Rebuild,
+}
+
+impl Wish {
+    fn event(self) -> &'static str {
+        match self {
+            Self::Start => "agent_start_asked",
+            Self::Stop => "agent_stop_asked",
+            Self::Restart => "agent_restart_asked",
+            Self::Rebuild => "agent_rebuild_asked",
+        }
+    }
+
+    fn applied(self, run: Run) -> Run {
+        match self {
+            Self::Stop => Run {
+                wanted: Wanted::Stopped,
+                failure: None,
+                ..run
+            },
+            // It is as wished already.
+            Self::Start if run.wanted == Wanted::Running && run.failure.is_none() => run,
+            Self::Start | Self::Restart | Self::Rebuild => Run {
+                wanted: Wanted::Running,
+                failure: None,
+                generation: run.generation + 1,
+                ..run
+            },
+        }
+    }
+
+    fn is_fulfilled(self, standing: &Standing, generation: u32) -> bool {
+        let wanted = match self {
+            Self::Stop => standing.phase == Phase::Stopped,
+            Self::Start | Self::Restart | Self::Rebuild => {
+                matches!(standing.phase, Phase::Running | Phase::Failed)
+            }
+        };
+        wanted && standing.generation == generation
+    }
+}
+
+impl Supervisor {
+    /// Writes down a wish, and waits until it is fulfilled or turns out not to be.
+    ///
+    /// # Errors
+    /// When there is no such agent, when it runs elsewhere, or when it takes too long.
+    pub(crate) async fn wish(
+        self: &Arc<Self>,
+        name: &AgentName,
+        wish: Wish,
+    ) -> Result<AgentRecord, WireError> {
+        let wanted = name.clone();
+        let agent = self
+            .parts
+            .broker
+            .run(move |desk| write_down(desk, &wanted, wish))
+            .await?;
+        self.look(name);
+        self.fulfilled(&agent, wish).await?;
+        Ok(agent)
+    }
+
+    /// Writes down that an agent begins anew, and waits for nothing.
+    ///
+    /// # Errors
+    /// When there is no such agent, or when it runs elsewhere.
+    pub(crate) async fn renew(self: &Arc<Self>, name: &AgentName) -> Result<(), WireError> {
+        let wanted = name.clone();
+        let renewed = self
+            .parts
+            .broker
+            .run(move |desk| write_down(desk, &wanted, Wish::Rebuild));
+        renewed.await?;
+        self.look(name);
+        Ok(())
+    }
+
+    /// Waits for a wish that is written down.
+    ///
+    /// # Errors
+    /// When it takes too long.
+    pub(crate) async fn fulfilled(
+        self: &Arc<Self>,
+        agent: &AgentRecord,
+        wish: Wish,
+    ) -> Result<(), WireError> {
+        let patience = self.parts.config.agents.stop_grace() + MARGIN;
+        let generation = agent.run.generation;
+        let standing = self
+            .wait_until(&agent.name, patience, |standing| {
+                wish.is_fulfilled(standing, generation)
+            })
+            .await;
+        match standing {
+            Some(standing) if !wish.is_fulfilled(&standing, generation) => Err(slow(&standing)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes down that no agent should run.
+    ///
+    /// # Errors
+    /// The store's refusal.
+    pub(crate) async fn stop_all(self: &Arc<Self>) -> Result<Vec<AgentRecord>, WireError> {
+        let stopped = self
+            .parts
+            .broker
+            .run(|desk| {
+                let running: Vec<AgentName> = desk
+                    .roster
+                    .iter()
+                    .filter(|agent| agent.runtime != host::Runtime::None)
+                    .filter(|agent| agent.run.wanted == Wanted::Running)
+                    .map(|agent| agent.name.clone())
+                    .collect();
+                let write = |name| write_down(desk, name, Wish::Stop);
+                running.iter().map(write).collect::<Result<Vec<_>, _>>()
+            })
+            .await?;
+        stopped.iter().for_each(|agent| self.look(&agent.name));
+        Ok(stopped)
+    }
+
+    /// Removes every file of an agent that is gone.
+    ///
+    /// # Errors
+    /// When something of it cannot be removed.
+    pub(crate) async fn purge(self: &Arc<Self>, name: &AgentName) -> Result<(), WireError> {
+        let dir = self.agent_dir(name);
+        let shown = dir.display().to_string();
+        let removal = self.parts.tasks.spawn_blocking(move || {
+            // It follows no links, whatever the agent left there.
+            match std::fs::remove_dir_all(dir) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            }
+        });
+        let removed = removal.await.map_err(io::Error::other).flatten();
+        removed.map_err(|error| {
+            WireError::new(
+                ErrorCode::Storage,
+                format!("`{name}` is gone, but {shown} cannot be removed: {error}"),
+            )
+            .hint("remove the directory yourself")
+        })
+    }
+}
+
+fn write_down(desk: &mut Desk<'_>, name: &AgentName, wish: Wish) -> Result<AgentRecord, WireError> {
+    let agent = desk.roster.find(name.as_str())?.clone();
+    if agent.runtime == host::Runtime::None {
+        return Err(WireError::new(
+            ErrorCode::Unsupported,
+            format!("`{name}` runs elsewhere: the hive only keeps its inbox"),
+        )
+        .hint("start and stop it where it runs; `destroy` and `spawn` give it a runtime here"));
+    }
+    desk.report_agent(name, wish.event(), &json!({}));
+    set_run(desk, name, wish.applied(agent.run))
+}
+
+fn slow(standing: &Standing) -> WireError {
+    let problem = match standing.problem.as_str() {
+        "" => String::new(),
+        problem => format!(": {problem}"),
+    };
+    WireError::new(
+        ErrorCode::Slow,
+        format!("the wish is written down, but it takes long{problem}"),
+    )
+    .hint("the hive goes on trying; look with `hive-c0re list` and `hive-c0re logs NAME --output`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_that_changes_something_is_a_new_generation() {
+        let run = |wanted, failure: Option<&str>, generation| Run {
+            wanted,
+            failure: failure.map(str::to_owned),
+            generation,
+            ..Run::default()
+        };
+        use Wanted::{Running, Stopped};
+        for (wish, before, after) in [
+            (Wish::Start, run(Running, None, 1), run(Running, None, 1)),
+            (
+                Wish::Start,
+                run(Running, Some("x"), 1),
+                run(Running, None, 2),
+            ),
+            (Wish::Start, run(Stopped, None, 1), run(Running, None, 2)),
+            (Wish::Restart, run(Running, None, 1), run(Running, None, 2)),
+            (Wish::Rebuild, run(Stopped, None, 1), run(Running, None, 2)),
+            (
+                Wish::Stop,
+                run(Running, Some("x"), 1),
+                run(Stopped, None, 1),
+            ),
+        ] {
+            assert_eq!(wish.applied(before.clone()), after, "{wish:?} {before:?}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! `hive-c0re up`: a new hive that works at once, and stops what it started.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{
+    crew::{lives, write_harness},
+    peer::{BINARY, eventually, run},
+};
+
+/// A place where the hive's programs lie beside each other, some of them made up.
+struct Place {
+    dir: TempDir,
+    binary: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let bin = dir.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        let binary = bin.join("hive-c0re");
+        fs::hard_link(BINARY, &binary)
+            .or_else(|_| fs::copy(BINARY, &binary).map(|_| ()))
+            .unwrap();
+        write_harness(&bin);
+        fs::write(
+            bin.join("ruth.sh"),
+            "PATH=/usr/bin:/bin; env > env; echo $$ > pid.new; mv pid.new pid; \
+                   while :; do sleep 1000 & wait; done",
+        )
+        .unwrap();
+        let place = Self { dir, binary };
+        place.program("hive-engine", "#!/bin/sh\n");
+        place
+    }
+
+    fn program(&self, name: &str, text: &str) {
+        let file = self.binary.with_file_name(name);
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// A model that listens, and writes down that it does.
+    fn rehearsal(&self) {
+        let text = "#!/bin/sh\n[ \"$*\" = \"serve --port $3 --scenario tour\" ] || exit 64\n\
+                    echo $$ > pid\nexec socat TCP-LISTEN:$3,bind=127.0.0.1,fork,reuseaddr \
+                    SYSTEM:true\n";
+        let text = text.replace("exec socat", "PATH=/usr/bin:/bin exec socat");
+        self.program("hive-rehearsal", &text);
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().join("root")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.arg("--root").arg(self.root());
+        command
+    }
+
+    fn up(&self) -> Up {
+        let mut command = self.command();
+        command.args(["up", "--port", "0"]);
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("ANTHROPIC_") || text.starts_with("CLAUDE") {
+                command.env_remove(&name);
+            }
+        }
+        let mut child = command
+            // No `claude` of this machine.
+            .env("PATH", "/nonexistent")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut greeting = String::new();
+        while !greeting.contains("--help") {
+            let read = lines.read_line(&mut greeting).unwrap();
+            assert!(read > 0, "it ended: {greeting}");
+        }
+        Up {
+            child,
+            greeting,
+            _rest: Box::new(lines),
+        }
+    }
+
+    fn list(&self) -> Value {
+        let said = run(self.command().args(["--json", "list"]), "");
+        serde_json::from_str(&said.stdout).unwrap()
+    }
+
+    fn number(&self, path: impl AsRef<Path>) -> i32 {
+        let path = self.root().join("state").join(path);
+        eventually("it has started", || path.exists());
+        fs::read_to_string(path).unwrap().trim().parse().unwrap()
+    }
+
+    fn ruth(&self) -> i32 {
+        self.number("agents/ruth/state/pid")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What a test that failed left running: its keeper kills it.
+        for entry in fs::read_dir(self.root().join("state/agents"))
+            .into_iter()
+            .flatten()
+        {
+            let record = entry.unwrap().path().join("runtime/run.json");
+            if let Ok(text) = fs::read_to_string(record) {
+                let record: Value = serde_json::from_str(&text).unwrap();
+                let pid = record["keeper"]["pid"].as_i64().unwrap();
+                if record["exit"].is_null() {
+                    signal(i32::try_from(pid).unwrap(), Signal::USR1);
+                }
+            }
+        }
+    }
+}
+
+struct Up {
+    child: Child,
+    greeting: String,
+    _rest: Box<dyn Read>,
+}
+
+impl Up {
+    fn end(mut self, with: Signal) -> Option<i32> {
+        signal(self.child.id().cast_signed(), with);
+        self.child.wait().unwrap().code()
+    }
+}
+
+fn signal(pid: i32, signal: Signal) {
+    // It may have ended by itself.
+    kill_process(Pid::from_raw(pid).unwrap(), signal).ok();
+}
+
+#[test]
+fn c8_up_begins_with_a_rehearsed_root_agent_and_stops_what_it_started() {
+    let place = Place::new();
+    place.rehearsal();
+    let up = place.up();
+    for words in [
+        "MODEL IS REHEARSED",
+        "WITHOUT ISOLATION",
+        "send ruth 'hello'",
+    ] {
+        assert!(up.greeting.contains(words), "{}", up.greeting);
+    }
+    let ruth = place.ruth();
+    let model = place.number("rehearsal/pid");
+    assert!(lives(ruth) && lives(model));
+    let list = place.list();
+    assert_eq!(list["rehearsed"], true);
+    assert_eq!(list["agents"][0]["name"], "ruth");
+    assert_eq!(list["agents"][0]["port"], 8000);
+    let env = fs::read_to_string(place.root().join("state/agents/ruth/state/env")).unwrap();
+    for line in [
+        "HIVE_ENGINE_ENV_ANTHROPIC_API_KEY=rehearsal\n",
+        "HIVE_ENGINE_ENV_ANTHROPIC_BASE_URL=http://127.0.0.1:",
+        "HIVE_ROLE=manager\n",
+        "/bin/hive-engine\n",
+    ] {
+        assert!(env.contains(line), "{line}: {env}");
+    }
+    assert_eq!(up.end(Signal::INT), Some(0));
+    assert!(!lives(ruth) && !lives(model));
+
+    fs::remove_file(place.root().join("state/agents/ruth/state/pid")).unwrap();
+    let up = place.up();
+    let again = place.ruth();
+    assert!(lives(again), "she is wanted still");
+    assert_eq!(place.list()["agents"][0]["unread"], 1, "T25");
+    assert_eq!(up.end(Signal::TERM), Some(0));
+    assert!(!lives(again));
+}
+
+#[test]
+fn c13_a_killed_up_takes_the_rehearsal_along_and_leaves_the_agents() {
+    let place = Place::new();
+    place.rehearsal();
+    let up = place.up();
+    let (ruth, model) = (place.ruth(), place.number("rehearsal/pid"));
+    up.end(Signal::KILL);
+    eventually("the model is gone", || !lives(model));
+    assert!(lives(ruth));
+    let up = place.up();
+    eventually("she is adopted", || {
+        place.list()["agents"][0]["pid"] == ruth
+    });
+    assert_eq!(up.end(Signal::INT), Some(0));
+    assert!(!lives(ruth));
+}
+
+#[test]
+fn c8_without_a_rehearsal_or_with_a_key_nothing_is_rehearsed() {
+    let place = Place::new();
+    let up = place.up();
+    assert!(!up.greeting.contains("REHEARSED"), "{}", up.greeting);
+    assert_eq!(up.end(Signal::INT), Some(0));
+
+    place.rehearsal();
+    let config = "[hive]\nroot_agent = \"\"\n[engine.env]\nANTHROPIC_API_KEY = \"k\"\n";
+    fs::write(place.root().join("hive.toml"), config).unwrap();
+    let up = place.up();
+    assert!(!up.greeting.contains("REHEARSED"), "{}", up.greeting);
+    assert_eq!(place.list()["rehearsed"], false);
+    assert_eq!(up.end(Signal::INT), Some(0));
+}
+
+#[test]
+fn c8_no_root_agent_is_made_where_none_is_wanted() {
+    let place = Place::new();
+    fs::create_dir(place.root()).unwrap();
+    fs::write(
+        place.root().join("hive.toml"),
+        "[hive]\nroot_agent = \"\"\n",
+    )
+    .unwrap();
+    let up = place.up();
+    assert_eq!(place.list()["agents"], Value::Array(Vec::new()));
+    assert!(up.greeting.contains("spawn ada"), "{}", up.greeting);
+    assert_eq!(up.end(Signal::INT), Some(0));
+}

@@ -1,0 +1,262 @@
+//! Runs a shell command.
+
+use std::{process::Stdio, sync::Arc, time::Duration};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _},
+    process::{Child, Command},
+};
+
+use super::output::fit;
+use crate::{
+    bash,
+    paths::Workspace,
+    tool::{Access, Context, Output, Permission, Properties, Tool, ToolError, build},
+};
+
+const DEFAULT_MS: u64 = 120_000;
+const MAX_MS: u64 = 600_000;
+/// Output beyond this is read and thrown away.
+const MAX_OUTPUT: usize = 4 * 1024 * 1024;
+/// From the first signal to the last.
+const GRACE: Duration = Duration::from_secs(2);
+/// Background jobs may keep the pipes open; they are not waited for longer than this.
+const DRAIN: Duration = Duration::from_millis(200);
+
+#[derive(Deserialize)]
+struct Input {
+    command: String,
+    timeout: Option<f64>,
+    #[serde(default)]
+    run_in_background: bool,
+}
+
+pub(super) fn tool() -> Arc<dyn Tool> {
+    build::<Input>(
+        "Bash",
+        Permission::Execute,
+        "Runs a command with bash in the working directory and returns its output. Every call is a \
+         new shell. The time-out is two minutes unless given (at most ten). Use Read, Grep, Glob and \
+         Edit rather than cat, grep, find and sed.",
+        json!({"type": "object", "required": ["command"], "additionalProperties": false, "properties": {
+            "command": {"type": "string", "description": "The command"},
+            "timeout": {"type": "number", "description": "Milliseconds, at most 600000"},
+            "description": {"type": "string", "description": "What it does, in a few words"},
+            "run_in_background": {"type": "boolean", "description": "Do not wait; needs the background daemon"},
+        }}),
+    )
+    .behaves(behaves)
+    .touches(touches)
+    .run(run)
+}
+
+fn touches(input: &Input, workspace: &Workspace) -> Result<Vec<Access>, ToolError> {
+    if input.command.trim().is_empty() {
+        return Err(ToolError::tell("The command is empty."));
+    }
+    if input.command.contains('\0') {
+        return Err(ToolError::tell("The command contains a NUL byte."));
+    }
+    let judgement = bash::judge(&input.command, workspace.cwd());
+    Ok(vec![Access::Command(Box::new(judgement))])
+}
+
+/// A command that only looks may run beside others.
+fn behaves(input: &Input) -> Properties {
+    let judgement = bash::judge(&input.command, std::path::Path::new("/"));
+    let read_only = judgement.doubts.is_empty()
+        && judgement.commands.iter().all(|command| {
+            command.writes.is_empty()
+                && matches!(bash::safety(command), bash::Safety::ReadOnly { .. })
+        });
+    Properties {
+        read_only,
+        destructive: !read_only,
+        concurrency_safe: read_only,
+    }
+}
+
+async fn run(input: Input, context: Context) -> Result<Output, ToolError> {
+    if input.run_in_background {
+        let Some(daemon) = &context.background else {
+            return Err(ToolError::tell(
+                "There is no background daemon here: what a turn starts ends with it. Run the \
+                 command in the foreground, or with a time-out.",
+            ));
+        };
+        return daemon
+            .run(
+                json!({"cmd": input.command, "wait_seconds": 0}),
+                context.clone(),
+            )
+            .await;
+    }
+    let timeout = input
+        .timeout
+        .unwrap_or(DEFAULT_MS as f64)
+        .clamp(1.0, MAX_MS as f64);
+    let timeout = Duration::from_millis(timeout as u64);
+    let mut child = spawn(&input.command, &context)?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let collecting = Collect::start(stdout, stderr);
+    let ended = tokio::select! {
+        status = child.wait() => Ended::Exit(status.map_err(|error| ToolError::tell(error.to_string()))?),
+        () = tokio::time::sleep(timeout) => Ended::TimedOut,
+        () = context.cancel.cancelled() => Ended::Interrupted,
+    };
+    if !matches!(ended, Ended::Exit(_)) {
+        stop(&mut child).await;
+    }
+    let text = collecting.finish().await;
+    Ok(report(&input.command, &ended, timeout, &text, &context))
+}
+
+enum Ended {
+    Exit(std::process::ExitStatus),
+    TimedOut,
+    Interrupted,
+}
+
+fn spawn(script: &str, context: &Context) -> Result<Child, ToolError> {
+    let (cwd, roots) = (context.workspace.cwd(), context.workspace.roots());
+    let Some((program, args)) = context.sandbox.command(script, cwd, roots) else {
+        return Err(ToolError::tell(
+            "Commands must run in a sandbox, and none is available (install bubblewrap).",
+        ));
+    };
+    Command::new(program)
+        .args(args)
+        .current_dir(cwd)
+        .env_clear()
+        .envs(context.env.iter())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A group of its own, so that all it started can be ended with it.
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| ToolError::tell(format!("bash could not be started: {error}")))
+}
+
+/// Ends the whole group: politely, then for good.
+async fn stop(child: &mut Child) {
+    let group = child
+        .id()
+        .and_then(|id| i32::try_from(id).ok())
+        .and_then(rustix::process::Pid::from_raw);
+    let signal = |signal| {
+        if let Some(group) = group {
+            // It may be gone already.
+            rustix::process::kill_process_group(group, signal).ok();
+        }
+    };
+    signal(rustix::process::Signal::TERM);
+    let waited = tokio::time::timeout(GRACE, child.wait()).await;
+    signal(rustix::process::Signal::KILL);
+    if waited.is_err() {
+        drop(child.wait().await);
+    }
+}
+
+/// Reads both streams into one text as it comes.
+struct Collect {
+    text: Arc<tokio::sync::Mutex<Vec<u8>>>,
+    tasks: tokio::task::JoinSet<()>,
+}
+
+impl Collect {
+    fn start(
+        stdout: Option<impl AsyncRead + Unpin + Send + 'static>,
+        stderr: Option<impl AsyncRead + Unpin + Send + 'static>,
+    ) -> Self {
+        let text = Arc::new(tokio::sync::Mutex::new(Vec::new()));
+        let mut tasks = tokio::task::JoinSet::new();
+        if let Some(stdout) = stdout {
+            tasks.spawn(pump(stdout, Arc::clone(&text)));
+        }
+        if let Some(stderr) = stderr {
+            tasks.spawn(pump(stderr, Arc::clone(&text)));
+        }
+        Self { text, tasks }
+    }
+
+    async fn finish(mut self) -> String {
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        // What a background job still writes is not ours.
+        drop(tokio::time::timeout(DRAIN, all).await);
+        self.tasks.abort_all();
+        let bytes = std::mem::take(&mut *self.text.lock().await);
+        let text = String::from_utf8_lossy(&bytes);
+        text.trim_end_matches('\n').to_owned()
+    }
+}
+
+async fn pump(mut stream: impl AsyncRead + Unpin, text: Arc<tokio::sync::Mutex<Vec<u8>>>) {
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        match stream.read(&mut buffer).await {
+            Ok(0) | Err(_) => return,
+            Ok(read) => {
+                let mut text = text.lock().await;
+                let room = MAX_OUTPUT.saturating_sub(text.len());
+                text.extend_from_slice(&buffer[..read.min(room)]);
+            }
+        }
+    }
+}
+
+/// Programs that say "nothing found" with exit code 1.
+const ONE_IS_FINE: &[&str] = &["grep", "rg", "egrep", "fgrep", "find", "diff", "test", "["];
+
+fn report(
+    command: &str,
+    ended: &Ended,
+    timeout: Duration,
+    text: &str,
+    context: &Context,
+) -> Output {
+    let body = fit(text, &context.spill_dir);
+    let (content, is_error) = match ended {
+        Ended::Exit(status) => match status.code() {
+            Some(0) => (body, false),
+            Some(1) if is_fine(command) => (body, false),
+            Some(code) => (format!("Exit code {code}\n{body}"), true),
+            None => (
+                format!("The command was ended by a signal ({status})\n{body}"),
+                true,
+            ),
+        },
+        Ended::TimedOut => {
+            let seconds = timeout.as_secs_f64();
+            (
+                format!("Exit code 143\nCommand timed out after {seconds}s\n{body}"),
+                true,
+            )
+        }
+        Ended::Interrupted => (
+            format!("[Request interrupted by user for tool use]\n{body}"),
+            true,
+        ),
+    };
+    let structured: Value = json!({"stdout": body_of(&content), "stderr": "",
+        "interrupted": !matches!(ended, Ended::Exit(_)), "isImage": false, "noOutputExpected": false});
+    let mut output = Output::text(content, structured);
+    output.is_error = is_error;
+    output
+}
+
+fn body_of(content: &str) -> &str {
+    content
+        .split_once('\n')
+        .filter(|(head, _)| head.starts_with("Exit code"))
+        .map_or(content, |(_, body)| body)
+}
+
+fn is_fine(command: &str) -> bool {
+    let judgement = bash::judge(command, std::path::Path::new("/"));
+    let last = judgement.commands.last().and_then(bash::Simple::base_name);
+    last.is_some_and(|name| ONE_IS_FINE.contains(&name))
+}

@@ -1,0 +1,205 @@
+//! Git without a shell: each verb is a tool with its own permission.
+
+use std::{process::Stdio, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::output::fit;
+use crate::tool::{Context, Output, Permission, Tool, ToolError, build};
+
+#[derive(Deserialize)]
+struct Paths {
+    #[serde(default)]
+    paths: Vec<String>,
+    #[serde(default)]
+    staged: bool,
+    revision: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Log {
+    #[serde(default = "twenty")]
+    count: u32,
+    revision: Option<String>,
+}
+
+fn twenty() -> u32 {
+    20
+}
+
+#[derive(Deserialize)]
+struct Commit {
+    message: String,
+    #[serde(default)]
+    paths: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Checkout {
+    branch: String,
+    #[serde(default)]
+    create: bool,
+}
+
+#[derive(Deserialize)]
+struct Push {
+    #[serde(default = "origin")]
+    remote: String,
+    branch: Option<String>,
+}
+
+fn origin() -> String {
+    "origin".to_owned()
+}
+
+fn schema(required: &[&str], properties: Value) -> Value {
+    json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})
+}
+
+pub(super) fn tools() -> Vec<Arc<dyn Tool>> {
+    let paths =
+        json!({"type": "array", "items": {"type": "string"}, "description": "Only these paths"});
+    vec![
+        build::<Paths>("git_status", Permission::Read, "Shows what changed in the git repository.",
+            schema(&[], json!({"paths": paths})))
+            .read_only()
+            .run(|input, context| git(vec!["status".into(), "--short".into(), "--branch".into()], input.paths, context)),
+        build::<Paths>("git_diff", Permission::Read, "Shows changes in the git repository as a unified diff.",
+            schema(&[], json!({"paths": paths, "staged": {"type": "boolean"}, "revision": {"type": "string"}})))
+            .read_only()
+            .run(|input, context| async move {
+                let mut args = vec!["diff".to_owned(), "--no-ext-diff".into(), "--no-textconv".into()];
+                if input.staged {
+                    args.push("--cached".into());
+                }
+                args.extend(input.revision.map(revision).transpose()?);
+                git(args, input.paths, context).await
+            }),
+        build::<Log>("git_log", Permission::Read, "Shows the latest commits of the git repository.",
+            schema(&[], json!({"count": {"type": "integer"}, "revision": {"type": "string"}})))
+            .read_only()
+            .run(|input, context| async move {
+                let mut args = vec!["log".to_owned(), "--no-ext-diff".into(), format!("-{}", input.count.clamp(1, 1000)), "--stat".into()];
+                args.extend(input.revision.map(revision).transpose()?);
+                git(args, Vec::new(), context).await
+            }),
+        build::<Commit>("git_commit", Permission::Execute, "Commits the given paths, or what is staged when none are given.",
+            schema(&["message"], json!({"message": {"type": "string"}, "paths": paths})))
+            .undoable()
+            .run(|input, context| async move {
+                if !input.paths.is_empty() {
+                    git(vec!["add".into()], input.paths, context.clone()).await?;
+                }
+                git(vec!["commit".into(), "-m".into(), input.message], Vec::new(), context).await
+            }),
+        build::<Checkout>("git_checkout", Permission::Execute, "Switches to a branch, or creates one and switches to it.",
+            schema(&["branch"], json!({"branch": {"type": "string"}, "create": {"type": "boolean"}})))
+            .run(|input, context| async move {
+                let mut args = vec!["switch".to_owned()];
+                if input.create {
+                    args.push("--create".into());
+                }
+                args.push(revision(input.branch)?);
+                git(args, Vec::new(), context).await
+            }),
+        build::<Push>("git_push", Permission::Execute, "Pushes a branch to a remote; the present one unless given.",
+            schema(&[], json!({"remote": {"type": "string"}, "branch": {"type": "string"}})))
+            .run(|input, context| async move {
+                let mut args = vec!["push".to_owned(), revision(input.remote)?];
+                args.push(input.branch.map_or_else(|| Ok("HEAD".into()), revision)?);
+                git(args, Vec::new(), context).await
+            }),
+    ]
+}
+
+/// A name that git cannot take for an option, a URL or a helper program.
+fn revision(name: String) -> Result<String, ToolError> {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || "._/-~^@{}".contains(c);
+    if name.is_empty() || name.starts_with('-') || !name.chars().all(is_legal) {
+        return Err(ToolError::tell(format!(
+            "{name:?} is not a name of a branch, remote or revision."
+        )));
+    }
+    Ok(name)
+}
+
+async fn git(args: Vec<String>, paths: Vec<String>, context: Context) -> Result<Output, ToolError> {
+    let mut command = tokio::process::Command::new("git");
+    command
+        .args([
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "core.pager=cat",
+            "-c",
+            "protocol.ext.allow=never",
+        ])
+        .args(&args)
+        .arg("--")
+        .args(&paths)
+        .current_dir(context.workspace.cwd())
+        .env_clear()
+        .envs(context.env.iter())
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    if matches!(args[0].as_str(), "commit" | "switch" | "push") {
+        // These take no paths after `--`.
+        let all: Vec<_> = command
+            .as_std()
+            .get_args()
+            .map(std::ffi::OsStr::to_owned)
+            .collect();
+        let mut plain = tokio::process::Command::new("git");
+        plain
+            .args(&all[..all.len() - 1])
+            .current_dir(context.workspace.cwd())
+            .env_clear()
+            .envs(context.env.iter())
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        command = plain;
+    }
+    let output = tokio::select! {
+        output = command.output() => output.map_err(|error| ToolError::tell(format!("git could not be started: {error}")))?,
+        () = context.cancel.cancelled() => return Err(ToolError::Interrupted),
+    };
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    let text = fit(text.trim_end(), &context.spill_dir);
+    let is_error = !output.status.success();
+    let text = match (is_error, text.is_empty()) {
+        (true, _) => format!("Exit code {}\n{text}", output.status.code().unwrap_or(-1)),
+        (false, true) => "(no output)".to_owned(),
+        (false, false) => text,
+    };
+    Ok(Output {
+        is_error,
+        ..Output::text(text.clone(), json!({"stdout": text, "stderr": ""}))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_not_options_or_helpers() {
+        for bad in [
+            "",
+            "-f",
+            "--upload-pack=x",
+            "ext::sh -c id",
+            "https://evil.test/x",
+            "a b",
+            "a;b",
+        ] {
+            assert!(revision(bad.into()).is_err(), "{bad}");
+        }
+        for good in ["main", "feature/x", "HEAD~2", "v1.0^{commit}"] {
+            assert!(revision(good.into()).is_ok(), "{good}");
+        }
+    }
+}

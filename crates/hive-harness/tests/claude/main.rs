@@ -1,0 +1,14 @@
+//! `hive serve` drives the real `claude` against a rehearsed model: mail in, one engine process per
+//! turn, every outcome that the CLI can be made to show, and the plug pulled in the middle.
+//!
+//! Each test has a hive of its own (the real daemon), a model of its own and an agent of its own.
+//! They ask what a user would ask: what became of the message, what was seen on the event stream,
+//! what the model was told, what is left on the machine.
+
+mod limits;
+mod plugs;
+mod sessions;
+mod stage;
+mod tools;
+mod turns;
+mod warm;

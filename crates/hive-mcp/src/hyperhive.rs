@@ -1,0 +1,241 @@
+//! The server `hyperhive`: what its tools share, and which of them an agent is shown.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use hive_wire::{
+    ReqId, SendKey,
+    client::{Client, ClientError, Options as ClientOptions},
+    command::Command,
+};
+use tokio::sync::Semaphore;
+
+use crate::{
+    Options, groups::Group, journal::Journal, options::Purpose, server::Server, toolbox::Toolbox,
+    tools,
+};
+
+/// The name of the server: its tools are `mcp__hyperhive__…` to the engine.
+pub const NAME: &str = "hyperhive";
+
+/// What the model reads about the server as a whole.
+const INSTRUCTIONS: &str = "Your part in the hive: other agents and the operator talk with you \
+    through messages. Mail wakes you for a turn; use recv to see whether more waits, and send to \
+    answer. Nobody reads the text of your turn: what others shall know, send to them.";
+
+/// How long a call that may be repeated is repeated while the daemon is away.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How many receives may be parked at once: the host refuses a fifth on one connection.
+const MAX_RECEIVES: usize = 4;
+
+/// The server for an agent.
+pub fn server(options: &Options) -> Server<Hyperhive> {
+    let journal = Journal::new(NAME, &options.harness_dir);
+    let context = Hyperhive::new(options);
+    Server::new(NAME, INSTRUCTIONS, toolbox(options), context, journal)
+}
+
+/// Every tool, by group; those of groups that the agent lacks are known and refused.
+pub fn toolbox(options: &Options) -> Toolbox<Hyperhive> {
+    macro_rules! toolbox {
+        ($($group:ident: $($tool:ty),+;)+) => {
+            Toolbox::default()
+                $($(.with_group::<$tool>(options, Group::$group))+)+
+        };
+    }
+    toolbox! {
+        Messaging: tools::Send, tools::Recv, tools::Ask, tools::Answer, tools::GetReceipt;
+        Inbox: tools::GetLooseEnds, tools::CancelLooseEnd, tools::Remind, tools::RequestNextTurn;
+        Meta: tools::SetStatus, tools::GetAgentMeta, tools::ListPeers;
+    }
+}
+
+impl Toolbox<Hyperhive> {
+    fn with_group<T: crate::toolbox::Tool<Hyperhive>>(
+        self,
+        options: &Options,
+        group: Group,
+    ) -> Self {
+        if options.groups.has(group) {
+            return self.with::<T>();
+        }
+        self.without::<T>(format!(
+            "`{}` belongs to the tool group `{}`, which you do not have",
+            T::NAME,
+            group.as_str()
+        ))
+    }
+}
+
+/// What the tools of `hyperhive` work on: the agent's own socket, and its directories where there
+/// are any.
+pub struct Hyperhive {
+    client: Client,
+    socket: PathBuf,
+    state_dir: PathBuf,
+    harness_dir: PathBuf,
+    purpose: Purpose,
+    receives: Semaphore,
+    tickets: Arc<Tickets>,
+}
+
+impl Hyperhive {
+    fn new(options: &Options) -> Self {
+        Self {
+            client: Client::new(&options.socket, ClientOptions::default()),
+            socket: options.socket.clone(),
+            state_dir: options.state_dir.clone(),
+            harness_dir: options.harness_dir.clone(),
+            purpose: options.purpose,
+            receives: Semaphore::new(MAX_RECEIVES),
+            tickets: Arc::default(),
+        }
+    }
+
+    /// The agent's state directory, if there is one here.
+    pub(crate) fn state_dir(&self) -> Option<&Path> {
+        Some(&*self.state_dir).filter(|dir| dir.is_dir())
+    }
+
+    /// The harness's directory, if there is one here.
+    pub(crate) fn harness_dir(&self) -> Option<&Path> {
+        Some(&*self.harness_dir).filter(|dir| dir.is_dir())
+    }
+
+    pub(crate) fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    /// Carries out a command once.
+    pub(crate) async fn once<C: Command>(&self, command: &C) -> Result<C::Reply, ClientError> {
+        self.client.call(command).await
+    }
+
+    /// Carries out a command that bears repetition, over a restart of the daemon if need be.
+    pub(crate) async fn repeat<C: Command>(&self, command: &C) -> Result<C::Reply, ClientError> {
+        self.client.call_idempotent(command, PATIENCE).await
+    }
+
+    /// A client with a connection of its own, for a command that parks: when it is dropped, the
+    /// host knows at once that nobody waits any more.
+    pub(crate) fn aside(&self) -> Client {
+        Client::new(&self.socket, ClientOptions::default())
+    }
+
+    /// The shared client, for what is done after a call has ended.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The right to park a receive.
+    pub(crate) fn receives(&self) -> &Semaphore {
+        &self.receives
+    }
+
+    /// A name for the next receive.
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.tickets.take()
+    }
+}
+
+/// A key that nobody else chose.
+pub(crate) fn random_key() -> SendKey {
+    format!("mcp-{}", Random::new())
+        .parse()
+        .expect("a short printable text is a key")
+}
+
+struct Random([u8; 16]);
+
+impl Random {
+    fn new() -> Self {
+        let mut bytes = [0; 16];
+        // The system's source fails only where there is none at all.
+        getrandom::fill(&mut bytes).expect("this system has random numbers");
+        Self(bytes)
+    }
+}
+
+impl fmt::Display for Random {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Names of receives that brought nothing which reached the model.
+///
+/// The host answers a repeated name with the same batch. So a batch that was leased for a call that
+/// was cancelled meanwhile comes with the next call, instead of lying there until the turn ends.
+#[derive(Default)]
+struct Tickets {
+    free: Mutex<Vec<ReqId>>,
+}
+
+impl Tickets {
+    fn take(self: &Arc<Self>) -> Ticket {
+        let known = self.free().pop();
+        let req = known.unwrap_or_else(|| {
+            format!("mcp-{}", Random::new())
+                .parse()
+                .expect("a short printable text is a req")
+        });
+        Ticket {
+            req,
+            used: false,
+            tickets: Arc::clone(self),
+        }
+    }
+
+    fn free(&self) -> std::sync::MutexGuard<'_, Vec<ReqId>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The name of one receive; goes back to the others when dropped unused.
+pub(crate) struct Ticket {
+    req: ReqId,
+    used: bool,
+    tickets: Arc<Tickets>,
+}
+
+impl Ticket {
+    pub(crate) fn req(&self) -> &ReqId {
+        &self.req
+    }
+
+    /// Its batch reached the model: the name must not be used again.
+    pub(crate) fn used(mut self) -> ReqId {
+        self.used = true;
+        self.req.clone()
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.used {
+            self.tickets.free().push(self.req.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_comes_back_unless_it_was_used() {
+        let tickets = Arc::new(Tickets::default());
+        let first = tickets.take();
+        let name = first.req().clone();
+        let second = tickets.take();
+        assert_ne!(second.req(), &name);
+        drop(first);
+        assert_eq!(tickets.take().used(), name);
+        assert_ne!(tickets.take().req(), &name);
+        assert_eq!(tickets.free().len(), 1);
+    }
+}

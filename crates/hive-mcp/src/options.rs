@@ -1,0 +1,120 @@
+//! What `hive mcp` is told by its environment.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use crate::groups::Groups;
+
+/// Where the agent's socket is inside a container.
+const SOCKET: &str = "/run/hive/mcp.sock";
+/// Where the agent's state is inside a container.
+const STATE_DIR: &str = "/state";
+/// Where the harness keeps its files inside a container.
+const HARNESS_DIR: &str = "/harness";
+
+/// How the server `hyperhive` is set up. The socket alone must be there.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The agent's own socket.
+    pub socket: PathBuf,
+    /// The agent's state; tools that keep a file there do without when it does not exist.
+    pub state_dir: PathBuf,
+    /// The harness's files; the journal and the wish for another turn go there if it exists.
+    pub harness_dir: PathBuf,
+    /// The tools to show.
+    pub groups: Groups,
+    /// What the engine process that started this server is for.
+    pub purpose: Purpose,
+}
+
+/// What an engine process is for, as the harness says in `HIVE_TURN_PURPOSE`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// A turn, or somebody's own engine outside of the harness.
+    #[default]
+    Work,
+    /// Writing notes before a compaction, or the compaction itself: mail that it took would be
+    /// answered by nobody.
+    Upkeep,
+}
+
+impl Options {
+    /// The options of an agent whose socket is `socket`, with the defaults for all else.
+    pub fn new(socket: impl Into<PathBuf>) -> Self {
+        Self {
+            socket: socket.into(),
+            state_dir: STATE_DIR.into(),
+            harness_dir: HARNESS_DIR.into(),
+            groups: Groups::default(),
+            purpose: Purpose::default(),
+        }
+    }
+
+    /// Reads `HIVE_SOCKET`, `HIVE_STATE_DIR`, `HIVE_HARNESS_DIR`, `HIVE_TOOL_GROUPS` and
+    /// `HIVE_TURN_PURPOSE`. An empty value is an unset one.
+    pub fn from_env() -> Self {
+        Self::from_vars(|name| std::env::var_os(name))
+    }
+
+    fn from_vars(var: impl Fn(&str) -> Option<OsString>) -> Self {
+        let var = |name: &str| var(name).filter(|value| !value.is_empty());
+        let text = |name: &str| var(name).map(|value| value.to_string_lossy().into_owned());
+        let mut options = Self::new(var("HIVE_SOCKET").unwrap_or_else(|| SOCKET.into()));
+        if let Some(dir) = var("HIVE_STATE_DIR") {
+            options.state_dir = dir.into();
+        }
+        if let Some(dir) = var("HIVE_HARNESS_DIR") {
+            options.harness_dir = dir.into();
+        }
+        if let Some(list) = text("HIVE_TOOL_GROUPS") {
+            let (groups, unknown) = Groups::parse(&list);
+            if !unknown.is_empty() {
+                tracing::warn!(?unknown, "HIVE_TOOL_GROUPS names groups that do not exist");
+            }
+            options.groups = groups;
+        }
+        if matches!(
+            text("HIVE_TURN_PURPOSE").as_deref(),
+            Some("checkpoint" | "compact")
+        ) {
+            options.purpose = Purpose::Upkeep;
+        }
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(vars: &[(&str, &str)]) -> Options {
+        Options::from_vars(|name| {
+            let value = vars.iter().find(|(known, _)| *known == name)?.1;
+            Some(value.into())
+        })
+    }
+
+    #[test]
+    fn without_a_word_it_is_a_container() {
+        for vars in [&[][..], &[("HIVE_SOCKET", ""), ("HIVE_TURN_PURPOSE", "")]] {
+            let options = options(vars);
+            assert_eq!(options.socket, PathBuf::from("/run/hive/mcp.sock"));
+            assert_eq!(options.state_dir, PathBuf::from("/state"));
+            assert_eq!(options.harness_dir, PathBuf::from("/harness"));
+            assert_eq!(options.groups, Groups::default());
+            assert_eq!(options.purpose, Purpose::Work);
+        }
+    }
+
+    #[test]
+    fn upkeep_is_known_by_its_words() {
+        for (word, purpose) in [
+            ("checkpoint", Purpose::Upkeep),
+            ("compact", Purpose::Upkeep),
+            ("mail", Purpose::Work),
+            ("continue", Purpose::Work),
+        ] {
+            let options = options(&[("HIVE_TURN_PURPOSE", word)]);
+            assert_eq!(options.purpose, purpose, "{word}");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! How a tool is declared, listed and called: the one definition behind every transport.
+//!
+//! A [`Tool`] has typed arguments and a typed reply; their JSON schemas are made from the types. A
+//! [`Toolbox`] is the closed, ordered list of a server's tools. A tool that fails says so to the
+//! model in words ([`Failure`]): what happened, and what to do next. A protocol error is only for a
+//! request that names no tool.
+
+use std::{borrow::Cow, future::Future, pin::Pin, sync::Arc};
+
+use hive_wire::{ErrorCode, WireError, client::ClientError, text};
+use rmcp::model::{
+    CallToolResult, ContentBlock, JsonObject, MetaObject, RequestId, Tool as Definition,
+    ToolAnnotations,
+};
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::handover::Handovers;
+
+/// One tool, on a context `C` that all tools of its server share.
+pub trait Tool<C>: 'static {
+    /// Its name within the server.
+    const NAME: &'static str;
+    /// Its name for people.
+    const TITLE: &'static str;
+    /// When to use it and what it does, for the model.
+    const DESCRIPTION: &'static str;
+    /// What it changes.
+    const EFFECT: Effect;
+    /// How long its answer may be before the engine may put it aside in a file, in characters.
+    const MAX_ANSWER: Option<u32> = None;
+    /// Its arguments.
+    type Args: DeserializeOwned + JsonSchema + Send + 'static;
+    /// Its structured answer.
+    type Reply: Serialize + JsonSchema + 'static;
+
+    /// Does it. Dropped at any await when the call is cancelled.
+    fn call(
+        context: &C,
+        args: Self::Args,
+        call: &Call,
+    ) -> impl Future<Output = Result<Self::Reply, Failure>> + Send;
+
+    /// The answer in words; its JSON unless said otherwise.
+    fn text(reply: &Self::Reply) -> String {
+        serde_json::to_string(reply).unwrap_or_default()
+    }
+}
+
+/// What a tool changes, as hints for the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    Reads,
+    /// It adds something each time.
+    Adds,
+    /// Something that is the same after it was done twice.
+    Sets,
+    /// It takes something away that cannot be brought back.
+    Removes,
+}
+
+impl Effect {
+    fn annotations(self) -> ToolAnnotations {
+        let hints = ToolAnnotations::new().open_world(false);
+        match self {
+            Self::Reads => hints.read_only(true),
+            Self::Adds => hints.read_only(false).destructive(false).idempotent(false),
+            Self::Sets => hints.read_only(false).destructive(false).idempotent(true),
+            Self::Removes => hints.read_only(false).destructive(true).idempotent(true),
+        }
+    }
+}
+
+/// One call of a tool.
+pub struct Call {
+    pub(crate) request: RequestId,
+    pub(crate) cancelled: CancellationToken,
+    pub(crate) handovers: Arc<Handovers>,
+}
+
+impl Call {
+    /// Runs `handover` once the answer to this call was written; drops it when it never will be.
+    pub fn once_written(&self, handover: impl Future<Output = ()> + Send + 'static) {
+        self.handovers.once_written(self.request.clone(), handover);
+        // Whoever cancels marks the call first and looks for its handover then; so either they or
+        // this line sees the other.
+        if self.cancelled.is_cancelled() {
+            self.handovers.forget(&self.request);
+        }
+    }
+}
+
+/// Why a tool did not do it, in words for the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    what: String,
+    next: Cow<'static, str>,
+}
+
+impl Failure {
+    /// What happened, and what to do next.
+    pub fn new(what: impl Into<String>, next: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            what: what.into(),
+            next: next.into(),
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (what, next) = (self.what.trim_end_matches('.'), &self.next);
+        write!(f, "{what}. What to do: {next}")
+    }
+}
+
+impl From<WireError> for Failure {
+    fn from(error: WireError) -> Self {
+        let next: Cow<'static, str> = if error.hint.is_empty() {
+            advice(error.code).into()
+        } else {
+            error.hint.into()
+        };
+        Self::new(error.message, next)
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused(error) => error.into(),
+            ClientError::Unreachable { .. } => Self::new(
+                "The hive's daemon cannot be reached, so nothing was done",
+                "try again later in this turn; if it stays like this, end the turn, and what \
+                 waits for you will be delivered again",
+            ),
+            ClientError::Lost | ClientError::TimedOut { .. } => Self::new(
+                format!("{error}"),
+                "look how things stand (get_loose_ends, get_receipt) before you do it again",
+            ),
+            ClientError::Protocol(_) => Self::new(
+                format!("{error}"),
+                "tell the operator that the hive's parts have different versions",
+            ),
+        }
+    }
+}
+
+/// What a model can do about an error that says nothing about it itself.
+fn advice(code: ErrorCode) -> &'static str {
+    match code {
+        ErrorCode::NotFound => "check the name or the id; list_peers shows who is there",
+        ErrorCode::Denied => "do without it, or ask the operator for the permission",
+        ErrorCode::Conflict => "it was settled already, so go on",
+        ErrorCode::LimitReached => "deal with what is open first, then try again",
+        ErrorCode::NoOpenTurn | ErrorCode::TurnEnded => "end this turn; mail wakes you again",
+        ErrorCode::DiskFull | ErrorCode::Storage => {
+            "nothing was changed; tell the operator and try again later"
+        }
+        ErrorCode::ShuttingDown => "try again in a minute",
+        _ => "change the arguments and try again",
+    }
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<CallToolResult, Failure>> + Send>>;
+
+struct Entry<C> {
+    definition: Definition,
+    run: fn(Arc<C>, JsonObject, Call) -> Answer,
+}
+
+/// The tools of one server, in the order in which they are listed.
+pub struct Toolbox<C> {
+    entries: Vec<Entry<C>>,
+    withheld: Vec<(&'static str, String)>,
+}
+
+impl<C> Default for Toolbox<C> {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            withheld: Vec::new(),
+        }
+    }
+}
+
+impl<C: Send + Sync + 'static> Toolbox<C> {
+    /// The same with one tool more.
+    #[must_use]
+    pub fn with<T: Tool<C>>(mut self) -> Self {
+        self.entries.push(Entry {
+            definition: definition::<C, T>(),
+            run: run::<C, T>,
+        });
+        self
+    }
+
+    /// The same, knowing a tool that this agent is not shown, and why it is refused.
+    #[must_use]
+    pub fn without<T: Tool<C>>(mut self, why: String) -> Self {
+        self.withheld.push((T::NAME, why));
+        self
+    }
+
+    /// What every tool is called, does and takes.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        self.entries.iter().map(|entry| &entry.definition)
+    }
+
+    /// The definition of the tool with this name.
+    pub(crate) fn find(&self, name: &str) -> Option<&Definition> {
+        self.definitions().find(|tool| tool.name == name)
+    }
+
+    /// Calls a tool; none when there is no such tool.
+    pub(crate) fn call(
+        &self,
+        context: &Arc<C>,
+        name: &str,
+        args: JsonObject,
+        call: Call,
+    ) -> Option<Answer> {
+        if let Some(entry) = self.entries.iter().find(|e| e.definition.name == name) {
+            return Some((entry.run)(Arc::clone(context), args, call));
+        }
+        let (_, why) = self.withheld.iter().find(|(known, _)| *known == name)?;
+        let refused = Failure::new(
+            why.clone(),
+            "do without it, or ask the operator for the permission",
+        );
+        Some(Box::pin(std::future::ready(Err(refused))))
+    }
+
+    /// The tool whose name is nearest to one that does not exist.
+    pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
+        let names = self.entries.iter().map(|entry| &*entry.definition.name);
+        text::did_you_mean(name, names)
+    }
+}
+
+fn definition<C, T: Tool<C>>() -> Definition {
+    let tool = Definition::new(T::NAME, T::DESCRIPTION, JsonObject::new())
+        .with_title(T::TITLE)
+        .with_input_schema::<T::Args>()
+        .with_output_schema::<T::Reply>()
+        .with_annotations(T::EFFECT.annotations());
+    match T::MAX_ANSWER {
+        Some(max) => tool.with_meta(MetaObject(JsonObject::from_iter([(
+            "anthropic/maxResultSizeChars".to_owned(),
+            Value::from(max),
+        )]))),
+        None => tool,
+    }
+}
+
+fn run<C: Send + Sync + 'static, T: Tool<C>>(
+    context: Arc<C>,
+    args: JsonObject,
+    call: Call,
+) -> Answer {
+    Box::pin(async move {
+        let args = serde_json::from_value(Value::Object(args)).map_err(|error| {
+            let why = text::shorten_middle(&error.to_string(), 300);
+            Failure::new(
+                format!("The arguments of `{}` do not fit: {why}", T::NAME),
+                "call it again with arguments that fit its schema",
+            )
+        })?;
+        let reply = T::call(&context, args, &call).await?;
+        let structured = serde_json::to_value(&reply).map_err(|error| {
+            Failure::new(
+                format!("The answer of `{}` cannot be shown: {error}", T::NAME),
+                "tell the operator",
+            )
+        })?;
+        let mut result = CallToolResult::success(vec![ContentBlock::text(T::text(&reply))]);
+        result.structured_content = Some(structured);
+        Ok(result)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_ends_with_what_to_do() {
+        let said = |error: WireError| Failure::from(error).to_string();
+        assert_eq!(
+            said(WireError::new(ErrorCode::NotFound, "no agent `bob`").hint("did you mean `rob`?")),
+            "no agent `bob`. What to do: did you mean `rob`?"
+        );
+        for code in ErrorCode::ALL {
+            let said = said(WireError::new(*code, "it failed."));
+            assert!(said.starts_with("it failed. What to do: "), "{said}");
+            assert!(said.len() > 30, "{said}");
+        }
+    }
+}

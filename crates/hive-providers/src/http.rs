@@ -1,0 +1,518 @@
+//! Connections: plain, TLS, through a proxy, or over a unix socket.
+//!
+//! Roots and TLS are set up when the first `https` connection needs them, since most engines in a
+//! hive talk to a gateway on loopback and should start in a millisecond.
+
+use std::{
+    fmt,
+    future::Future,
+    io,
+    path::PathBuf,
+    pin::Pin,
+    sync::{Arc, OnceLock},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{HeaderMap, Uri, body::Incoming};
+use hyper_util::{
+    client::legacy::{
+        Client,
+        connect::{Connected, Connection},
+    },
+    rt::{TokioExecutor, TokioIo},
+};
+use thiserror::Error;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpStream, UnixStream},
+};
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{self, pki_types::ServerName},
+};
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(15);
+/// The longest answer of a proxy to `CONNECT`.
+const PROXY_HEAD: usize = 8 * 1024;
+
+/// Where an API is: `https://host/prefix`, `http://…`, or `unix:/path/to.sock`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    base: String,
+    socket: Option<PathBuf>,
+}
+
+/// A base URL that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{url:?} is not a base URL: use https://HOST, http://HOST:PORT or unix:/PATH")]
+pub struct EndpointError {
+    url: String,
+}
+
+impl Endpoint {
+    /// Reads a base URL.
+    pub fn parse(url: &str) -> Result<Self, EndpointError> {
+        let url = url.trim().trim_end_matches('/');
+        let error = || EndpointError {
+            url: url.to_owned(),
+        };
+        if let Some(path) = url.strip_prefix("unix:") {
+            if !path.starts_with('/') {
+                return Err(error());
+            }
+            return Ok(Self {
+                base: "http://localhost".into(),
+                socket: Some(PathBuf::from(path)),
+            });
+        }
+        let uri: Uri = url.parse().map_err(|_| error())?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none() {
+            return Err(error());
+        }
+        Ok(Self {
+            base: url.to_owned(),
+            socket: None,
+        })
+    }
+
+    /// The whole address of `path`.
+    pub fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.base)
+    }
+
+    /// `host:port` for messages to people.
+    pub fn authority(&self) -> String {
+        if let Some(socket) = &self.socket {
+            return socket.display().to_string();
+        }
+        self.base
+            .parse::<Uri>()
+            .ok()
+            .and_then(|uri| uri.authority().map(ToString::to_string))
+            .unwrap_or_else(|| self.base.clone())
+    }
+
+    /// Whether it is the host `name`.
+    pub fn is_host(&self, name: &str) -> bool {
+        self.socket.is_none()
+            && self
+                .base
+                .parse::<Uri>()
+                .is_ok_and(|uri| uri.host() == Some(name))
+    }
+}
+
+/// An HTTP client that keeps connections open between calls.
+#[derive(Clone)]
+pub struct Fetch {
+    client: Client<Connector, Full<Bytes>>,
+}
+
+impl fmt::Debug for Fetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fetch")
+    }
+}
+
+/// The head of an answer, and its body still to come.
+#[derive(Debug)]
+pub struct Fetched {
+    /// The HTTP status.
+    pub status: u16,
+    /// The header fields.
+    pub headers: HeaderMap,
+    body: Incoming,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub enum FetchError {
+    /// The address or a header makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// No connection, or it broke.
+    #[error("{message}")]
+    Broken {
+        /// What happened, in words.
+        message: String,
+        /// The system's error, where it is known.
+        kind: Option<io::ErrorKind>,
+    },
+    /// More bytes than allowed.
+    #[error("the answer is longer than {0} bytes")]
+    TooLong(usize),
+}
+
+impl Fetch {
+    /// A client. `env` gives `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
+    pub fn new(socket: Option<&Endpoint>, env: impl Fn(&str) -> Option<String>) -> Self {
+        let connector = Connector {
+            socket: socket
+                .and_then(|endpoint| endpoint.socket.clone())
+                .map(Arc::new),
+            proxies: Arc::new(Proxies::from_env(env)),
+            tls: Arc::default(),
+        };
+        let client = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(Duration::from_secs(60))
+            .pool_max_idle_per_host(2)
+            .build(connector);
+        Self { client }
+    }
+
+    /// Sends a request and waits for the head of the answer.
+    pub async fn send(
+        &self,
+        method: &str,
+        url: &str,
+        headers: &[(String, String)],
+        body: Bytes,
+    ) -> Result<Fetched, FetchError> {
+        let mut request = hyper::Request::builder().method(method).uri(url);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let request = request
+            .body(Full::new(body))
+            .map_err(|error| FetchError::Invalid(format!("cannot build the request: {error}")))?;
+        let response = self.client.request(request).await.map_err(broken)?;
+        let (head, body) = response.into_parts();
+        Ok(Fetched {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+        })
+    }
+}
+
+impl Fetched {
+    /// The next bytes of the body; `None` at its end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, FetchError> {
+        loop {
+            match self.body.frame().await {
+                None => return Ok(None),
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
+                Some(Err(error)) => return Err(broken(error)),
+            }
+        }
+    }
+
+    /// The whole body, at most `max` bytes.
+    pub async fn bytes(&mut self, max: usize) -> Result<Vec<u8>, FetchError> {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.chunk().await? {
+            if bytes.len() + chunk.len() > max {
+                return Err(FetchError::TooLong(max));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    }
+
+    /// One header as text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+/// Keeps the innermost cause: hyper's own text says only "client error (Connect)".
+fn broken(error: impl std::error::Error + 'static) -> FetchError {
+    let mut cause: &(dyn std::error::Error + 'static) = &error;
+    let mut kind = None;
+    loop {
+        if let Some(io) = cause.downcast_ref::<io::Error>() {
+            kind = Some(io.kind());
+        }
+        match cause.source() {
+            Some(next) => cause = next,
+            None => break,
+        }
+    }
+    FetchError::Broken {
+        message: cause.to_string(),
+        kind,
+    }
+}
+
+/// Which proxy serves which target.
+#[derive(Debug, Default)]
+struct Proxies {
+    http: Option<Uri>,
+    https: Option<Uri>,
+    none: Vec<String>,
+}
+
+impl Proxies {
+    fn from_env(env: impl Fn(&str) -> Option<String>) -> Self {
+        let read = |names: [&str; 4]| {
+            names
+                .iter()
+                .find_map(|name| env(name).filter(|value| !value.is_empty()))
+        };
+        let uri = |value: String| value.parse::<Uri>().ok().filter(|uri| uri.host().is_some());
+        Self {
+            http: read(["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]).and_then(uri),
+            https: read(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]).and_then(uri),
+            none: read(["no_proxy", "NO_PROXY", "", ""])
+                .unwrap_or_default()
+                .split(',')
+                .map(|entry| entry.trim().trim_start_matches('.').to_lowercase())
+                .filter(|entry| !entry.is_empty())
+                .collect(),
+        }
+    }
+
+    fn choose(&self, scheme: &str, host: &str) -> Option<&Uri> {
+        let host = host.trim_matches(['[', ']']).to_lowercase();
+        let is_loopback = host == "localhost"
+            || host
+                .parse::<std::net::IpAddr>()
+                .is_ok_and(|address| address.is_loopback());
+        let is_excepted = self
+            .none
+            .iter()
+            .any(|entry| entry == "*" || host == *entry || host.ends_with(&format!(".{entry}")));
+        if is_loopback || is_excepted {
+            return None;
+        }
+        if scheme == "https" {
+            self.https.as_ref()
+        } else {
+            self.http.as_ref()
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Connector {
+    socket: Option<Arc<PathBuf>>,
+    proxies: Arc<Proxies>,
+    tls: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
+}
+
+impl Connector {
+    async fn connect(self, uri: Uri) -> io::Result<Wire> {
+        let connecting = async {
+            if let Some(path) = &self.socket {
+                let stream = UnixStream::connect(path.as_path()).await?;
+                return Ok(Wire::Unix(TokioIo::new(stream)));
+            }
+            let host = uri.host().unwrap_or_default().to_owned();
+            let is_tls = uri.scheme_str() == Some("https");
+            let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+            let scheme = if is_tls { "https" } else { "http" };
+            let proxy = self.proxies.choose(scheme, &host);
+            let stream = match proxy {
+                None => dial(&host, port).await?,
+                Some(proxy) => {
+                    let proxy_host = proxy.host().unwrap_or_default();
+                    let mut stream = dial(proxy_host, proxy.port_u16().unwrap_or(3128)).await?;
+                    if is_tls {
+                        open_tunnel(&mut stream, &host, port).await?;
+                    }
+                    stream
+                }
+            };
+            if !is_tls {
+                return Ok(Wire::Tcp(TokioIo::new(stream), proxy.is_some()));
+            }
+            let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
+                .map_err(io::Error::other)?;
+            let stream = TlsConnector::from(self.tls()?)
+                .connect(name, stream)
+                .await?;
+            Ok(Wire::Tls(Box::new(TokioIo::new(stream))))
+        };
+        tokio::time::timeout(CONNECT, connecting)
+            .await
+            .unwrap_or_else(|_| {
+                Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "connection timed out",
+                ))
+            })
+    }
+
+    fn tls(&self) -> io::Result<Arc<rustls::ClientConfig>> {
+        if let Some(config) = self.tls.get() {
+            return Ok(Arc::clone(config));
+        }
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            return Err(io::Error::other(
+                "no trusted certificates found: install ca-certificates or set SSL_CERT_FILE",
+            ));
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Arc::clone(self.tls.get_or_init(|| Arc::new(config))))
+    }
+}
+
+async fn dial(host: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+async fn open_tunnel(stream: &mut TcpStream, host: &str, port: u16) -> io::Result<()> {
+    let request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut head = Vec::new();
+    // Byte by byte, since what follows the head belongs to TLS.
+    while !head.ends_with(b"\r\n\r\n") {
+        if head.len() > PROXY_HEAD {
+            return Err(io::Error::other("the proxy's answer is too long"));
+        }
+        head.push(stream.read_u8().await?);
+    }
+    let status = String::from_utf8_lossy(&head);
+    let line = status.lines().next().unwrap_or_default();
+    if line.split(' ').nth(1) == Some("200") {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("the proxy refused: {line}")))
+    }
+}
+
+impl tower_service::Service<Uri> for Connector {
+    type Response = Wire;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Wire>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        Box::pin(self.clone().connect(uri))
+    }
+}
+
+/// A connection of any kind.
+enum Wire {
+    Tcp(TokioIo<TcpStream>, bool),
+    Tls(Box<TokioIo<tokio_rustls::client::TlsStream<TcpStream>>>),
+    Unix(TokioIo<UnixStream>),
+}
+
+impl Connection for Wire {
+    fn connected(&self) -> Connected {
+        Connected::new().proxy(matches!(self, Self::Tcp(_, true)))
+    }
+}
+
+macro_rules! on_wire {
+    ($self:ident, $stream:ident => $call:expr) => {
+        match $self.get_mut() {
+            Wire::Tcp(stream, _) => {
+                let $stream = Pin::new(stream);
+                $call
+            }
+            Wire::Tls(stream) => {
+                let $stream = Pin::new(stream.as_mut());
+                $call
+            }
+            Wire::Unix(stream) => {
+                let $stream = Pin::new(stream);
+                $call
+            }
+        }
+    };
+}
+
+impl hyper::rt::Read for Wire {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: hyper::rt::ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        on_wire!(self, stream => stream.poll_read(cx, buf))
+    }
+}
+
+impl hyper::rt::Write for Wire {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        on_wire!(self, stream => stream.poll_write(cx, buf))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_wire!(self, stream => stream.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_wire!(self, stream => stream.poll_shutdown(cx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_urls() {
+        for (url, expected) in [
+            (
+                "https://api.anthropic.com/",
+                Some("https://api.anthropic.com/v1/x"),
+            ),
+            ("http://127.0.0.1:8765", Some("http://127.0.0.1:8765/v1/x")),
+            ("http://h/prefix/", Some("http://h/prefix/v1/x")),
+            ("unix:/run/hive/gateway.sock", Some("http://localhost/v1/x")),
+            ("unix:relative", None),
+            ("ftp://h", None),
+            ("api.anthropic.com", None),
+            ("", None),
+        ] {
+            let url_of = Endpoint::parse(url)
+                .ok()
+                .map(|endpoint| endpoint.url("/v1/x"));
+            assert_eq!(url_of.as_deref(), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn proxies_are_chosen() {
+        let proxies = Proxies::from_env(|name| {
+            match name {
+                "HTTPS_PROXY" => Some("http://proxy:3128"),
+                "NO_PROXY" => Some("internal, .corp.example"),
+                _ => None,
+            }
+            .map(str::to_owned)
+        });
+        for (scheme, host, expected) in [
+            ("https", "api.anthropic.com", true),
+            ("http", "api.anthropic.com", false),
+            ("https", "localhost", false),
+            ("https", "127.0.0.1", false),
+            ("https", "[::1]", false),
+            ("https", "internal", false),
+            ("https", "a.corp.example", false),
+            ("https", "notcorp.example", true),
+        ] {
+            assert_eq!(
+                proxies.choose(scheme, host).is_some(),
+                expected,
+                "{scheme} {host}"
+            );
+        }
+    }
+}

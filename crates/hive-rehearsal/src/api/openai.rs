@@ -1,0 +1,7 @@
+//! The OpenAI-compatible chat completions.
+
+pub(super) mod answer;
+pub(super) mod check;
+pub(super) mod error;
+pub(super) mod models;
+pub(super) mod stream;

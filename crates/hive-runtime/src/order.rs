@@ -1,0 +1,141 @@
+//! What passes between whoever starts a keeper and the keeper: one line in, one line out.
+//!
+//! The order goes over a pipe because it holds the agent's environment: arguments can be read by
+//! everybody on the machine.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, BufRead, BufReader, Read, Write},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::Duration,
+};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
+
+/// The longest order, in bytes.
+const MAX_ORDER: u64 = 4 * 1024 * 1024;
+/// The longest reply, in bytes.
+const MAX_REPLY: u64 = 64 * 1024;
+/// How long a keeper may take to start its program.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How a keeper is called: this program with these arguments.
+#[derive(Debug, Clone)]
+pub struct KeeperCommand {
+    /// The program that calls [`crate::keeper::main`].
+    pub program: PathBuf,
+    /// The arguments that make it do so.
+    pub args: Vec<String>,
+}
+
+/// What a keeper is to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// Where its record, its lock and the output lie.
+    pub(crate) dir: PathBuf,
+    pub(crate) generation: u32,
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) output_bytes: u64,
+    pub(crate) lifetime: Lifetime,
+}
+
+/// How long the program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Lifetime {
+    /// Until it ends or is stopped, whatever becomes of its starter.
+    OfItsOwn,
+    /// As long as its starter holds the pipe of the order open.
+    OfItsStarter,
+}
+
+/// How it went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Reply {
+    /// The program runs.
+    Started {
+        pid: u32,
+    },
+    /// It cannot be run.
+    Unrunnable {
+        reason: String,
+    },
+    /// Another keeper has this directory.
+    Busy,
+    Failed {
+        reason: String,
+    },
+}
+
+/// Starts a keeper, gives it its order and waits for its reply.
+pub(crate) fn hand_over(
+    keeper: &KeeperCommand,
+    about: &str,
+    order: &Order,
+) -> io::Result<(Child, ChildStdin, Reply)> {
+    let mut line = serde_json::to_vec(order)?;
+    line.push(b'\n');
+    let mut child = Command::new(&keeper.program)
+        .arg0("hive-keeper")
+        .args(&keeper.args)
+        .arg(about)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(io::Error::other("the keeper has no pipes"));
+    };
+    // A keeper that ends early says more with its reply than a broken pipe does.
+    let written = stdin.write_all(&line);
+    match read_reply(stdout) {
+        Ok(reply) => Ok((child, stdin, reply)),
+        Err(error) => {
+            child.kill()?;
+            child.wait()?;
+            Err(written.err().unwrap_or(error))
+        }
+    }
+}
+
+fn read_reply(stdout: ChildStdout) -> io::Result<Reply> {
+    let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+    let mut ready = [PollFd::new(&stdout, PollFlags::IN)];
+    if poll(&mut ready, Some(&patience))? == 0 {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    let mut line = String::new();
+    BufReader::new(stdout.take(MAX_REPLY)).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+/// Reads the order, in the keeper.
+pub(crate) fn read_order(from: impl Read) -> io::Result<Order> {
+    let mut line = String::new();
+    BufReader::new(from.take(MAX_ORDER)).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+/// Answers, from the keeper. Whoever started it may be gone; what it ordered is done all the same.
+pub(crate) fn reply(to: &mut impl Write, reply: &Reply) -> io::Result<()> {
+    let mut line = serde_json::to_vec(reply)?;
+    line.push(b'\n');
+    match to.write_all(&line).and_then(|()| to.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A path as it is named in messages.
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

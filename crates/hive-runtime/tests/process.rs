@@ -1,0 +1,285 @@
+//! The `process` runtime: the suite that every runtime passes, and what is special about it.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command as Program,
+    time::Duration,
+};
+
+use hive_runtime::{
+    AgentDirs, AgentSpec, Command, Exit, Limits, ProcessRuntime, Runtime, RuntimeError, State,
+    companion::Companion,
+    conformance::{PATIENCE, PROMISES, Subject, Witness, await_end},
+    keeper::KeeperCommand,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const WAITS: &str = "echo ready >&9; while :; do sleep 1000 & wait; done";
+
+fn keeper() -> KeeperCommand {
+    KeeperCommand {
+        program: env!("CARGO_BIN_EXE_hive-keeper").into(),
+        args: Vec::new(),
+    }
+}
+
+/// Agents on a directory of their own, which are killed when it goes.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn runtime(&self) -> ProcessRuntime {
+        ProcessRuntime::new(self.0.path().to_path_buf(), keeper())
+    }
+
+    fn file(&self, agent: &str, name: &str) -> PathBuf {
+        self.0.path().join(agent).join("runtime").join(name)
+    }
+
+    fn record(&self, agent: &str) -> Value {
+        serde_json::from_slice(&fs::read(self.file(agent, "run.json")).unwrap()).unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let runtime = self.runtime();
+        for instance in runtime.list().unwrap_or_default() {
+            drop(runtime.stop(&instance.name, Duration::ZERO));
+        }
+    }
+}
+
+impl Subject for Place {
+    fn handle(&self) -> Box<dyn Runtime> {
+        Box::new(self.runtime())
+    }
+
+    fn agent(&self, name: &str, script: &str) -> AgentSpec {
+        let dir = |part: &str| {
+            let dir = self.0.path().join(name).join(part);
+            fs::create_dir_all(&dir).unwrap();
+            dir
+        };
+        AgentSpec {
+            name: name.parse().unwrap(),
+            generation: 1,
+            dirs: AgentDirs {
+                state: dir("state"),
+                harness: dir("harness"),
+                claude: dir("claude"),
+                home: dir("home"),
+                run: dir("run"),
+            },
+            command: Command {
+                program: "/bin/sh".into(),
+                args: vec!["-c".into(), format!("{}{script}", Witness::PREAMBLE)],
+            },
+            env: BTreeMap::from([
+                ("PATH".into(), "/usr/bin:/bin".into()),
+                ("LOUD".into(), "1".into()),
+            ]),
+            limits: Limits::default(),
+        }
+    }
+}
+
+fn signal(pid: &Value, signal: Signal) {
+    let pid = i32::try_from(pid.as_i64().unwrap()).unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// One test per promise of the suite.
+macro_rules! promises {
+    ($($name:ident),+ $(,)?) => {
+        const TESTED: &[&str] = &[$(stringify!($name)),+];
+
+        $(#[test]
+        fn $name() {
+            let promise = PROMISES.iter().find(|(name, _)| *name == stringify!($name));
+            promise.unwrap().1(&Place::new());
+        })+
+    };
+}
+
+promises!(
+    starting_twice_is_starting_once,
+    a_stop_asks_first,
+    a_stop_insists,
+    stopping_is_idempotent,
+    a_stop_leaves_nothing_behind,
+    an_end_leaves_nothing_behind,
+    another_daemon_adopts_it,
+    its_end_is_told_and_kept,
+    nothing_is_inherited,
+    output_is_kept_within_bounds,
+    what_cannot_run_leaves_nothing,
+    agents_are_told_apart,
+);
+
+#[test]
+fn c13_every_promise_is_tested() {
+    let promised: Vec<&str> = PROMISES.iter().map(|(name, _)| *name).collect();
+    assert_eq!(promised, TESTED);
+}
+
+#[test]
+fn c13_a_killed_keeper_is_noticed_and_its_agent_is_cleared_away() {
+    let place = Place::new();
+    let runtime = place.runtime();
+    let script = format!("setsid sleep 1000 & {WAITS}");
+    let spec = place.agent("ada", &script);
+    let witness = Witness::of(&spec);
+    runtime.start(&spec).unwrap();
+    witness.hears("ready");
+    let watched = runtime.watch(&spec.name).unwrap().unwrap();
+    signal(&place.record("ada")["keeper"]["pid"], Signal::KILL);
+    await_end(watched);
+    let again = runtime.start(&spec).unwrap();
+    witness.hears("ready");
+    assert_eq!(
+        runtime.list().unwrap(),
+        [again],
+        "one, and the old one is gone"
+    );
+    runtime.stop(&spec.name, PATIENCE).unwrap();
+    witness.is_alone();
+}
+
+#[test]
+fn c13_a_stop_clears_away_after_a_killed_keeper() {
+    let place = Place::new();
+    let runtime = place.runtime();
+    let spec = place.agent("ada", &format!("setsid sleep 1000 & {WAITS}"));
+    let witness = Witness::of(&spec);
+    runtime.start(&spec).unwrap();
+    witness.hears("ready");
+    signal(&place.record("ada")["keeper"]["pid"], Signal::KILL);
+    runtime.stop(&spec.name, PATIENCE).unwrap();
+    witness.is_alone();
+    let ended = runtime.inspect(&spec.name).unwrap().unwrap();
+    assert_eq!(ended.state, State::Ended(Exit::Unseen));
+}
+
+#[test]
+fn c13_a_keeper_that_does_not_react_is_killed_with_its_agent() {
+    let place = Place::new();
+    let runtime = place.runtime();
+    let spec = place.agent("ada", WAITS);
+    let witness = Witness::of(&spec);
+    runtime.start(&spec).unwrap();
+    witness.hears("ready");
+    signal(&place.record("ada")["keeper"]["pid"], Signal::STOP);
+    runtime.stop(&spec.name, Duration::ZERO).unwrap();
+    witness.is_alone();
+}
+
+#[test]
+fn c13_a_process_id_that_was_used_again_is_left_alone() {
+    let place = Place::new();
+    let runtime = place.runtime();
+    let spec = place.agent("ada", "exit 0");
+    runtime.start(&spec).unwrap();
+    runtime.stop(&spec.name, PATIENCE).unwrap();
+    let mut stranger = Program::new("sleep").arg("1000").spawn().unwrap();
+    let record = place.record("ada");
+    let boot = record["boot"].as_str().unwrap();
+    for (boot, start) in [(boot, 1), ("another-boot", 1)] {
+        let mut forged = record.clone();
+        forged["boot"] = boot.into();
+        forged["exit"] = Value::Null;
+        for process in ["keeper", "program"] {
+            forged[process] = serde_json::json!({"pid": stranger.id(), "start": start});
+        }
+        fs::write(place.file("ada", "run.json"), forged.to_string()).unwrap();
+        assert_eq!(runtime.list().unwrap(), []);
+        let ended = runtime.inspect(&spec.name).unwrap().unwrap();
+        assert_eq!(ended.state, State::Ended(Exit::Unseen));
+        runtime.stop(&spec.name, Duration::ZERO).unwrap();
+        assert_eq!(
+            stranger.try_wait().unwrap(),
+            None,
+            "it has nothing to do with us"
+        );
+    }
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
+
+#[test]
+fn c13_a_damaged_record_is_an_error_and_never_a_second_agent() {
+    let place = Place::new();
+    let runtime = place.runtime();
+    let spec = place.agent("ada", WAITS);
+    fs::create_dir_all(place.file("ada", "")).unwrap();
+    for damage in ["", "{", "{\"pid\":1}"] {
+        fs::write(place.file("ada", "run.json"), damage).unwrap();
+        let error = runtime.start(&spec).unwrap_err();
+        assert!(matches!(error, RuntimeError::Io { .. }), "{error}");
+        assert!(error.to_string().contains("runtime"), "{error}");
+    }
+}
+
+#[test]
+fn secrets_are_in_no_argument() {
+    let place = Place::new();
+    let runtime = place.runtime();
+    let mut spec = place.agent("ada", WAITS);
+    spec.env.insert("KEY".into(), "sk-very-secret".into());
+    let witness = Witness::of(&spec);
+    runtime.start(&spec).unwrap();
+    witness.hears("ready");
+    let record = place.record("ada");
+    for process in ["keeper", "program"] {
+        let proc = PathBuf::from(format!("/proc/{}", record[process]["pid"]));
+        let read =
+            |file: &str| String::from_utf8_lossy(&fs::read(proc.join(file)).unwrap()).into_owned();
+        assert!(!read("cmdline").contains("sk-very-secret"));
+        assert_eq!(
+            read("environ").contains("sk-very-secret"),
+            process == "program"
+        );
+    }
+    for entry in fs::read_dir(place.file("ada", "")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        assert!(!text.contains("sk-very-secret"), "{}", path.display());
+        assert_private(&path);
+    }
+    runtime.stop(&spec.name, PATIENCE).unwrap();
+}
+
+fn assert_private(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
+}
+
+#[test]
+fn a_companion_ends_with_whoever_started_it() {
+    let place = Place::new();
+    let spec = place.agent("demo", WAITS);
+    let witness = Witness::of(&spec);
+    let mut command = spec.command.clone();
+    command.args[1] = format!("cd '{}'; {}", spec.dirs.state.display(), command.args[1]);
+    let dir = place.0.path().join("companion");
+    let start = || Companion::start(&keeper(), dir.clone(), command.clone(), spec.env.clone());
+    let mut companion = start().unwrap();
+    witness.hears("ready");
+    assert!(!companion.has_ended().unwrap());
+    assert!(start().is_err(), "there is one of it");
+    drop(companion);
+    witness.is_alone();
+    let companion = start().unwrap();
+    witness.hears("ready");
+    drop(companion);
+    witness.is_alone();
+}

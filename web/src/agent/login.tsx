@@ -1,0 +1,43 @@
+// The engine's own login, driven from the page (T9).
+
+import { useSignal } from "@preact/signals";
+import { Action } from "../ui/action.tsx";
+import type { AgentApi } from "./api.ts";
+
+export function Login({ api, lines }: { api: AgentApi; lines: string[] }) {
+  const typed = useSignal("");
+  return (
+    <section class="login" aria-label="Login">
+      <h2>This agent needs a login</h2>
+      <p>Its messages wait and run as soon as somebody has logged in. The credentials stay with this agent.</p>
+      {lines.length > 0 && <pre class="login-lines">{lines.join("\n")}</pre>}
+      <div class="buttons">
+        <Action run={() => api.loginStart()} class="primary">Start login</Action>
+        <Action run={() => api.loginCancel()}>Cancel</Action>
+      </div>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+        }}
+      >
+        <label>
+          Answer or code
+          <input
+            type="password"
+            autocomplete="off"
+            value={typed.value}
+            onInput={(event) => (typed.value = event.currentTarget.value)}
+          />
+        </label>
+        <Action
+          run={async () => {
+            await api.loginInput(typed.value);
+            typed.value = "";
+          }}
+        >
+          Enter
+        </Action>
+      </form>
+    </section>
+  );
+}

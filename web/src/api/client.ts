@@ -1,0 +1,71 @@
+// One door to the host's API. The token lives in this origin's storage and goes out in a header:
+// no cookie, nothing in an address.
+
+const TOKEN = "hive-token";
+
+/** A refusal of the host: what happened, and what to do about it. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly hint?: string,
+  ) {
+    super(message);
+  }
+}
+
+export function token(): string | null {
+  return localStorage.getItem(TOKEN);
+}
+
+export function keepToken(value: string): void {
+  localStorage.setItem(TOKEN, value);
+}
+
+export function dropToken(): void {
+  localStorage.removeItem(TOKEN);
+}
+
+/** The headers of every request. */
+export function headers(more: Record<string, string> = {}): Record<string, string> {
+  const held = token();
+  return held === null ? more : { ...more, authorization: `Bearer ${held}` };
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+  try {
+    const { error } = (await response.json()) as {
+      error?: { code?: string; message?: string; hint?: string };
+    };
+    if (error?.message !== undefined) {
+      return new ApiError(response.status, error.code ?? "error", error.message, error.hint);
+    }
+  } catch {
+    // Not the host's own words: say what the status says.
+  }
+  return new ApiError(response.status, "http", `The host answered ${response.status}.`);
+}
+
+async function answer<T>(response: Response): Promise<T> {
+  if (!response.ok) throw await refusal(response);
+  return (await response.json()) as T;
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return answer(await fetch(path, { headers: headers(), cache: "no-store", signal: signal ?? null }));
+}
+
+export async function post<T>(path: string, body: unknown = {}): Promise<T> {
+  const response = await fetch(path, {
+    method: "POST",
+    headers: headers({ "content-type": "application/json" }),
+    body: JSON.stringify(body),
+  });
+  return answer(response);
+}
+
+/** A key that makes a repeated request one. */
+export function newKey(): string {
+  return `page-${crypto.randomUUID()}`;
+}
