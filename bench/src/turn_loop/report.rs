@@ -39,6 +39,15 @@ pub(super) fn print(results: &LoopResults) {
             cost.turn_ms,
             cost.engine_ms
         );
+        if let Some(began) = cost.send_to_engine {
+            println!(
+                "  {:<30} {:>5} {:>8.2} {:>8.2}",
+                "  until its first moment",
+                "",
+                began.p50_us / 1e3,
+                began.p99_us / 1e3
+            );
+        }
     }
     println!("\nbursts                     one process per turn      warm");
     for burst in &results.bursts {
