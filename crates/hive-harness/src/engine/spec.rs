@@ -2,7 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
-/// One attempt at a turn: a UUID, fresh for each [`Engine::begin`](super::Engine::begin), never used twice.
+/// One attempt at a turn: a UUID, fresh for each [`Engine::begin`](super::Engine::begin), never
+/// used twice.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AttemptId(Box<str>);
 
