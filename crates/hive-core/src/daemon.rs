@@ -163,7 +163,10 @@ impl Running {
     /// # Errors
     /// When the system gives no random number.
     pub fn link(&self) -> std::io::Result<String> {
-        let (code, _) = self.host.access.new_code(crate::access::Audience::Operator)?;
+        let (code, _) = self
+            .host
+            .access
+            .new_code(crate::access::Audience::Operator)?;
         Ok(format!("{}/#code={code}", self.host.dashboard))
     }
 
