@@ -120,7 +120,7 @@ impl LoopResults {
         let cold = |cost: &&TurnCost| cost.engine == "fake engine" && cost.way == Way::Process;
         let cost = self.turns.iter().find(cold);
         targets.push(target(
-            "turn without the bare engine, fake engine: median ms",
+            "turn without the bare fake engine: median ms",
             Bound::AtMost(5.0),
             cost.and_then(|cost| Some(cost.turn_ms - cost.bare_ms?)),
         ));
