@@ -61,7 +61,10 @@ test: ## Run everything that must pass: lints, tests, documentation tests
 web: ## Build the page that the daemon embeds (needs Node 20.19 or newer)
 	@if command -v npm >/dev/null && node -e 'const [a,b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then \
 		cd web; \
-		[ node_modules -nt package-lock.json ] || { npm ci --no-audit --no-fund --loglevel=error && touch node_modules; }; \
+		if ! [ node_modules -nt package-lock.json ]; then \
+			npm ci --no-audit --no-fund --loglevel=error; \
+			touch node_modules; \
+		fi; \
 		npm run --silent build -- --logLevel warn; \
 	else \
 		echo 'web: skipped, Node 20.19 or newer is not here; the command line does everything the page does'; \
