@@ -12,7 +12,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
 # The packages whose binaries are shipped, built without failpoints.
-SHIPPED := -p hive-core -p hive-harness -p hive-rehearsal
+SHIPPED := -p hive-core -p hive-harness -p hive-bash -p hive-rehearsal
 # Clippy, tests and docs all build the whole workspace with the same features and profile, so that
 # cargo compiles dependencies (and the bundled SQLite) once for all of them.
 CHECKED := --workspace --features hive-core/failpoints,hive-store/failpoints
@@ -35,22 +35,40 @@ help: ## List the targets
 .PHONY: up
 up: ## Build and start a hive in the foreground; Ctrl-C stops it (ROOT=dir PORT=n)
 	@scripts/setup.sh build
+	@$(MAKE) --no-print-directory web
 	$(CARGO) build --release $(LOCKED) $(SHIPPED) --bins
 	@exec $(TARGET_DIR)/release/hive-c0re $${ROOT:+--root "$$ROOT"} up $${PORT:+--port "$$PORT"}
 
 .PHONY: build
-build: ## Build all release binaries
+build: ## Build the page and all release binaries
 	@scripts/setup.sh build
+	@$(MAKE) --no-print-directory web
 	$(CARGO) build --release $(LOCKED) $(SHIPPED) --bins
 
 .PHONY: test
 test: ## Run everything that must pass: lints, tests, documentation tests
 	@scripts/setup.sh test
 	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory web
+	cd web && npm run --silent check && npm run --silent test
 # The tests start the daemon's own binary; --all-targets builds it with the features that they use.
 	$(CARGO) build $(LOCKED) $(CHECKED) --all-targets
 	$(CARGO) test --quiet $(LOCKED) $(CHECKED) --doc
 	CLAUDE_BIN='$(CLAUDE_BIN)' HIVE_REQUIRE_CLAUDE=1 $(CARGO) nextest run $(LOCKED) $(CHECKED)
+
+# Without Node the daemon is built all the same, with a page that says how to build the real one.
+.PHONY: web
+web: ## Build the page that the daemon embeds (needs Node 20.19 or newer)
+	@if command -v npm >/dev/null && node -e 'const [a,b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then \
+		cd web; \
+		if ! [ node_modules -nt package-lock.json ]; then \
+			npm ci --no-audit --no-fund --loglevel=error; \
+			touch node_modules; \
+		fi; \
+		npm run --silent build -- --logLevel warn; \
+	else \
+		echo 'web: skipped, Node 20.19 or newer is not here; the command line does everything the page does'; \
+	fi
 
 .PHONY: lint
 lint: ## Check format, lints, scripts, documentation links and dependencies

@@ -19,17 +19,17 @@ pub(super) fn print(results: &LoopResults) {
         }
     );
     println!(
-        "\nturns                                   send → spawn ms    without engine ms   turn  \
-         engine    bare"
+        "\n{:<41} {:>17} {:>18} {:>7} {:>7} {:>7}",
+        "turns, ms", "send → spawn", "without engine", "turn", "engine", "bare"
     );
     println!(
-        "                                    n      p50      p99      p50       p99     ms      \
-         ms      ms"
+        "{:>41} {:>8} {:>8} {:>9} {:>8}",
+        "n", "p50", "p99", "p50", "p99"
     );
     for cost in &results.turns {
         let bare = cost.bare_ms.map_or("-".to_owned(), |ms| format!("{ms:.1}"));
         println!(
-            "  {:<30} {:>5} {:>8.2} {:>8.2} {:>8.2} {:>9.2} {:>6.1} {:>7.1} {bare:>7}",
+            "  {:<33} {:>5} {:>8.2} {:>8.2} {:>9.2} {:>8.2} {:>7.1} {:>7.1} {bare:>7}",
             format!("{}, {}", cost.engine, cost.way),
             cost.turns,
             cost.send_to_spawn.p50_us / 1e3,
@@ -39,6 +39,15 @@ pub(super) fn print(results: &LoopResults) {
             cost.turn_ms,
             cost.engine_ms
         );
+        if let Some(began) = cost.send_to_engine {
+            println!(
+                "  {:<33} {:>5} {:>8.2} {:>8.2}",
+                "  until its first moment",
+                "",
+                began.p50_us / 1e3,
+                began.p99_us / 1e3
+            );
+        }
     }
     println!("\nbursts                     one process per turn      warm");
     for burst in &results.bursts {

@@ -38,6 +38,8 @@ pub(super) struct TurnCost {
     pub(super) turns: usize,
     /// From just before the send until the prompt was on its way to an engine process.
     pub(super) send_to_spawn: Percentiles,
+    /// The same until the engine's own first moment, where that is known.
+    pub(super) send_to_engine: Option<Percentiles>,
     /// The turn's wall time without the engine's: the loop's own cost.
     pub(super) own: Percentiles,
     /// The median turn, from the message's arrival until the host has its end.
@@ -56,10 +58,15 @@ impl TurnCost {
         bare: &[Duration],
     ) -> Self {
         let (mut spawn, mut own) = (Latencies::default(), Latencies::default());
+        let (mut began, mut is_known) = (Latencies::default(), false);
         for turn in turns {
             let micros = turn.timing.total_us.saturating_sub(turn.timing.engine_us);
             own.push(Duration::from_micros(micros));
             spawn.push(turn.send_to_spawn);
+            if let Some(time) = turn.send_to_engine {
+                began.push(time);
+                is_known = true;
+            }
         }
         let millis = |micros: u64| Duration::from_micros(micros).as_secs_f64() * 1e3;
         let bare_ms = median(bare.iter().map(|time| time.as_secs_f64() * 1e3));
@@ -68,6 +75,7 @@ impl TurnCost {
             way,
             turns: turns.len(),
             send_to_spawn: spawn.summary(),
+            send_to_engine: is_known.then(|| began.summary()),
             own: own.summary(),
             turn_ms: median(turns.iter().map(|turn| millis(turn.timing.total_us))),
             engine_ms: median(turns.iter().map(|turn| millis(turn.timing.engine_us))),
@@ -108,6 +116,14 @@ impl LoopResults {
                 cost.map(|cost| cost.own.p50_us / 1e3),
             ));
         }
+        // The fake engine always takes the same time, so that even its guard can be counted in.
+        let cold = |cost: &&TurnCost| cost.engine == "fake engine" && cost.way == Way::Process;
+        let cost = self.turns.iter().find(cold);
+        targets.push(target(
+            "turn without the bare fake engine: median ms",
+            Bound::AtMost(5.0),
+            cost.and_then(|cost| Some(cost.turn_ms - cost.bare_ms?)),
+        ));
         let burst = self.bursts.iter().find(|burst| burst.engine == "claude");
         targets.push(target(
             "burst of 20, warm claude: × one process per turn",
@@ -138,6 +154,7 @@ mod tests {
                 spawned_at_us: 0,
             },
             send_to_spawn: Duration::from_micros(700),
+            send_to_engine: None,
         };
         let turns = [
             measured(9_000, 5_000),

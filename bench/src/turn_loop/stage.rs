@@ -1,7 +1,7 @@
 //! A hive with one agent, and turns through its harness.
 
 use std::{
-    fmt,
+    fmt, fs,
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},
 };
@@ -91,6 +91,8 @@ pub(super) struct Measured {
     pub(super) timing: Timing,
     /// From just before the send until the prompt was on its way to an engine process.
     pub(super) send_to_spawn: Duration,
+    /// From just before the send until the engine's own first moment, if it wrote that down.
+    pub(super) send_to_engine: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -138,11 +140,28 @@ impl Stage {
         let end = ends.first().context("one turn has ended")?;
         ensure!(end["ok"] == true, "a turn did not end well: {end}");
         let timing = Timing::deserialize(&end["timing"])?;
-        let micros = timing.spawned_at_us.saturating_sub(sent_at);
+        let since = |moment: u64| Duration::from_micros(moment.saturating_sub(sent_at));
+        let began = self.engine_began()?.filter(|moment| *moment >= sent_at);
         Ok(Measured {
             timing,
-            send_to_spawn: Duration::from_micros(micros),
+            send_to_spawn: since(timing.spawned_at_us),
+            send_to_engine: began.map(since),
         })
+    }
+
+    /// When the last engine began, by its own record. The real one keeps none.
+    fn engine_began(&self) -> Result<Option<u64>> {
+        let record = self.harness.path("record");
+        if !record.exists() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(record)?;
+        let mut starts = text.lines().rev().filter(|line| line.contains("\"at_us\""));
+        let Some(last) = starts.next() else {
+            return Ok(None);
+        };
+        let last: serde_json::Value = serde_json::from_str(last)?;
+        Ok(last["at_us"].as_u64())
     }
 
     /// Sends so many messages at once; how long until the last turn is over.

@@ -38,7 +38,8 @@ pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
         .recursive(true)
         .mode(0o700)
         .create(dir)?;
-    let private = tempfile::Builder::new().prefix(".b").tempdir_in(dir)?;
+    // No longer than `bash.sock`: paths of sockets are short.
+    let private = tempfile::Builder::new().prefix(".").tempdir_in(dir)?;
     let unnamed = private.path().join("s");
     let listener = UnixListener::bind(&unnamed)?;
     fs::set_permissions(&unnamed, fs::Permissions::from_mode(0o600))?;

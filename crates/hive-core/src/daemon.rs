@@ -158,6 +158,18 @@ impl Running {
         &self.host.dashboard
     }
 
+    /// A link to the dashboard that works once.
+    ///
+    /// # Errors
+    /// When the system gives no random number.
+    pub fn link(&self) -> std::io::Result<String> {
+        let (code, _) = self
+            .host
+            .access
+            .new_code(crate::access::Audience::Operator)?;
+        Ok(format!("{}/#code={code}", self.host.dashboard))
+    }
+
     /// The agents that the hive runs, by name.
     pub fn crew(&self) -> Vec<AgentName> {
         self.host.supervisor.names()

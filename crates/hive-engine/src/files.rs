@@ -21,7 +21,8 @@ use crate::tool::ToolError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     size: u64,
-    modified_ns: i128,
+    /// Nanoseconds since 1970.
+    modified_ns: i64,
     inode: u64,
 }
 
@@ -30,11 +31,17 @@ impl Stamp {
         let meta = file.metadata()?;
         Ok(Self {
             size: meta.len(),
-            modified_ns: i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec()),
+            modified_ns: meta
+                .mtime()
+                .saturating_mul(1_000_000_000)
+                .saturating_add(meta.mtime_nsec()),
             inode: meta.ino(),
         })
     }
 }
+
+/// How many files are remembered from one turn to the next.
+const MAX_KEPT: usize = 1_000;
 
 /// Which files the model has seen, and in which state.
 #[derive(Debug, Default)]
@@ -50,9 +57,13 @@ impl Ledger {
         }
     }
 
-    /// All of it, to be written down.
+    /// All of it, to be written down; a part of it when it is very much.
     pub fn snapshot(&self) -> BTreeMap<PathBuf, Stamp> {
-        self.lock().clone()
+        let seen = self.lock();
+        seen.iter()
+            .take(MAX_KEPT)
+            .map(|(path, stamp)| (path.clone(), *stamp))
+            .collect()
     }
 
     /// Notes that the model has seen `file` at `path`.

@@ -2,7 +2,7 @@
 //!
 //! A server is a child process with a group of its own and an environment without secrets. It is
 //! connected before the first turn; one that fails is reported and missing, nothing more. Other
-//! transports and resources belong behind [`Server::connect`] and [`ServerConfig`].
+//! transports and resources belong behind [`ServerConfig`] and the function that connects a server.
 
 use std::{
     borrow::Cow, collections::BTreeMap, path::Path, process::Stdio, sync::Arc, time::Duration,

@@ -17,6 +17,7 @@ use crate::tool::ToolError;
 pub struct Workspace {
     cwd: PathBuf,
     roots: Vec<PathBuf>,
+    readable: Vec<PathBuf>,
     home: PathBuf,
 }
 
@@ -41,7 +42,17 @@ impl Workspace {
             roots.push(cwd.join(dir).canonicalize()?);
         }
         let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
-        Ok(Self { cwd, roots, home })
+        Ok(Self {
+            cwd,
+            roots,
+            readable: Vec::new(),
+            home,
+        })
+    }
+
+    /// Adds a directory that may be looked at and not changed. It need not exist yet.
+    pub fn allow_reading(&mut self, dir: &Path) {
+        self.readable.extend(follow(dir));
     }
 
     /// Where relative paths start.
@@ -82,6 +93,12 @@ impl Workspace {
         let real = follow(&expanded)
             .map_err(|error| ToolError::tell(format!("{}: {error}", expanded.display())))?;
         Ok(Place { lexical, real })
+    }
+
+    /// Whether a place may be looked at: inside, or in a directory that is for reading only.
+    pub fn is_readable(&self, place: &Place) -> bool {
+        let mut dirs = self.readable.iter();
+        self.contains(place) || dirs.any(|dir| place.real.starts_with(dir))
     }
 
     /// Whether a place is inside. Where it leads is what counts: that is what gets opened.

@@ -145,14 +145,14 @@ mod tests {
             program: "/usr/bin/bwrap".into(),
             allow_network: false,
         };
-        let roots = [PathBuf::from("/work")];
-        let (_, args) = sandbox.command("id", Path::new("/work"), &roots).unwrap();
+        let roots = [PathBuf::from("/proj")];
+        let (_, args) = sandbox.command("id", Path::new("/proj"), &roots).unwrap();
         let line = args.join(" ");
         assert!(line.contains("--ro-bind / /"));
         assert!(line.contains("--unshare-net"));
         assert!(
-            line.find("--bind /work /work").unwrap()
-                < line.find("--ro-bind-try /work/.git/hooks").unwrap()
+            line.find("--bind /proj /proj").unwrap()
+                < line.find("--ro-bind-try /proj/.git/hooks").unwrap()
         );
         assert!(line.ends_with("-- bash --noprofile --norc -c id"));
     }

@@ -125,8 +125,10 @@ pub fn policy(
     };
     let mut directories = settings.directories.clone();
     directories.extend(args.directories.iter().cloned());
-    let workspace = Workspace::new(cwd, &directories, &homes.home)
+    let mut workspace = Workspace::new(cwd, &directories, &homes.home)
         .map_err(|error| format!("Error: the working directories cannot be used: {error}"))?;
+    // Long outputs and the transcript, which the model is told about.
+    workspace.allow_reading(&homes.config.join("hive-engine"));
     Ok(Policy {
         rules: settings.rules.clone(),
         mode,

@@ -57,6 +57,7 @@ use std::{
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+pub(crate) use self::process::sweep;
 use self::{
     command::{EngineCommand, Profile, Warmth, session_args},
     driver::{Assignment, Driver, Ledger, Mode},
@@ -166,6 +167,8 @@ struct Current {
 struct Form {
     argv: Vec<OsString>,
     files: Vec<(u64, u64, i64, i64)>,
+    /// Its environment says what it is for, and with it its MCP servers know.
+    is_upkeep: bool,
 }
 
 impl Engine {
@@ -212,15 +215,16 @@ impl Engine {
         let form = Form {
             argv: self.command.argv(&self.profile, &spec, warmth),
             files: fingerprints(&spec.files)?,
+            is_upkeep: spec.purpose.is_upkeep(),
         };
-        let session = spec.session;
+        let (session, purpose) = (spec.session, spec.purpose);
         let (turn, assignment) = Turn::new(spec, &self.closing);
         let assignment = match self.hand_over(&form, session, assignment) {
             Ok(()) => return Ok(turn),
             Err(assignment) => assignment,
         };
         self.rest().await;
-        self.start(form, session, warmth, assignment)?;
+        self.start(form, (session, purpose), warmth, assignment)?;
         Ok(turn)
     }
 
@@ -269,13 +273,13 @@ impl Engine {
     fn start(
         &mut self,
         form: Form,
-        session: SessionChoice,
+        (session, purpose): (SessionChoice, Purpose),
         warmth: Warmth,
         first: Assignment,
     ) -> Result<(), BeginError> {
         let mut argv = form.argv.clone();
         argv.extend(session_args(session).iter().map(OsString::from));
-        let process = Process::start(&self.command, &argv, &self.options)?;
+        let process = Process::start(&self.command, &argv, purpose, &self.options)?;
         let mode = match warmth {
             Warmth::Cold => Mode::Single,
             Warmth::Warm => Mode::Warm(self.options.linger),

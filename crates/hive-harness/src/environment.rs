@@ -75,7 +75,9 @@ pub struct Places {
     /// The stdio bridge of the background shell; left out of the MCP configuration when it is not
     /// there.
     pub bash_mcp: PathBuf,
-    /// The socket of the background shell.
+    /// The daemon of the background shell; not started when it is not there.
+    pub bash_daemon: PathBuf,
+    /// Where that daemon listens.
     pub bash_socket: PathBuf,
 }
 
@@ -188,6 +190,7 @@ impl Environment {
 fn places(vars: &Reader) -> Result<Places, EnvironmentError> {
     let harness = vars.path("HIVE_HARNESS_DIR")?;
     let model_file = vars.optional_path("HYPERHIVE_MODEL_FILE")?;
+    let bash_socket = vars.optional_path("HIVE_BASH_SOCKET")?;
     let credentials = match vars.optional_path("CLAUDE_CONFIG_DIR")? {
         Some(dir) => dir,
         None => match vars.optional_path("HOME")? {
@@ -198,11 +201,12 @@ fn places(vars: &Reader) -> Result<Places, EnvironmentError> {
     Ok(Places {
         state: vars.path("HIVE_STATE_DIR")?,
         model_file: model_file.unwrap_or_else(|| harness.join("hyperhive-model")),
+        bash_socket: bash_socket.unwrap_or_else(|| harness.join("bash.sock")),
         harness,
         credentials,
         extra_mcp: vars.optional_path("HIVE_EXTRA_MCP")?,
         bash_mcp: vars.path("HIVE_BASH_MCP")?,
-        bash_socket: vars.path("HIVE_BASH_SOCKET")?,
+        bash_daemon: vars.path("HIVE_BASH_DAEMON")?,
     })
 }
 

@@ -6,8 +6,10 @@
 //! The upper half is the loop ([`serve`]): receive, run, end the turn at the host, again. It knows
 //! the hive as a [`surface`] only. What it decides is in pure modules beside it: [`compaction`],
 //! [`prompt`], [`boot`], [`window`]; what it says of itself goes over the [`bus`] and the
-//! [`reporter`] to the host, and what the host wants of it comes over [`control`].
+//! [`reporter`] to the host, and what the host wants of it comes over [`control`]. [`bash_daemon`]
+//! looks after the background shell.
 
+mod bash_daemon;
 pub mod boot;
 pub mod bus;
 pub mod compaction;
@@ -20,6 +22,7 @@ mod ident;
 pub mod lock;
 pub mod login;
 pub mod model;
+mod program;
 pub mod prompt;
 pub mod records;
 pub mod reporter;

@@ -1,8 +1,9 @@
 //! `hive serve`: receive, run a turn, end it, again (T1–T28), and the parts around it.
 //!
-//! Everything runs on one thread and in one task tree: the loop, the reporter, the control channel
-//! and the login service are joined by [`run`], and nothing outlives it. While there is no mail
-//! nothing moves: the loop is parked in a receive, the control channel in a poll.
+//! Everything runs on one thread and in one task tree: the loop, the reporter, the control channel,
+//! the login service and whoever looks after the background shell are joined by [`run`], and nothing
+//! outlives it. While there is no mail nothing moves: the loop is parked in a receive, the control
+//! channel in a poll.
 
 mod pace;
 mod receive;
@@ -18,6 +19,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    bash_daemon,
     boot::BootFiles,
     bus::Bus,
     compaction::Breaker,
@@ -106,11 +108,12 @@ pub async fn run<S: Surface + HostChannel>(
         done.cancel();
         outcome
     };
-    let (outcome, (), (), ()) = tokio::join!(
+    let (outcome, (), (), (), ()) = tokio::join!(
         turns,
         reporter::run(&bus, surface, &done),
         desk.run(surface, &done),
         logins.run(&bus, orders, &done),
+        bash_daemon::run(environment, hive, &cwd, &bus, &done),
     );
     outcome
 }

@@ -134,11 +134,15 @@ impl Dialect for Anthropic {
                 (window.utilization.is_some() || window.resets_at.is_some()).then_some(window)
             })
             .collect::<Vec<_>>();
+        let limit_type = get("representative-claim");
         Some(RateLimit {
             status,
             resets_at: get("reset").and_then(|reset| reset.parse().ok()),
-            limit_type: get("representative-claim"),
-            utilization: None,
+            utilization: windows
+                .iter()
+                .find(|window| Some(&window.name) == limit_type.as_ref())
+                .and_then(|window| window.utilization),
+            limit_type,
             overage_status: get("overage-status"),
             overage_disabled_reason: get("overage-disabled-reason"),
             windows,

@@ -87,6 +87,7 @@ fn starting_twice(subject: &dyn Subject) {
     runtime.stop(&spec.name, PATIENCE).expect("it stops");
     witness.is_alone();
     assert_eq!(runtime.list().expect("a list"), []);
+    let witness = Witness::again(&spec);
     let third = runtime.start(&spec).expect("it starts again");
     assert_eq!(third.generation, 8);
     witness.hears("ready");

@@ -278,6 +278,7 @@ fn a_companion_ends_with_whoever_started_it() {
     assert!(start().is_err(), "there is one of it");
     drop(companion);
     witness.is_alone();
+    let witness = Witness::again(&spec);
     let companion = start().unwrap();
     witness.hears("ready");
     drop(companion);

@@ -96,6 +96,7 @@ impl Harness {
             .env("HIVE_HARNESS_DIR", self.path("harness"))
             .env("HIVE_LABEL", &self.name)
             .env("HIVE_BASH_MCP", "no-bash-here")
+            .env("HIVE_BASH_DAEMON", "no-bash-here")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

@@ -6,6 +6,7 @@
 //! correct broker that the checker itself is tested with. [`turns`] does the same for the turn loop:
 //! harnesses with a fake engine, killed at every place.
 
+pub mod bash;
 pub mod behaviour;
 mod binary;
 pub mod campaign;

@@ -1,4 +1,5 @@
 //! The checker of campaigns of turns finds every fault that is planted, and none where there is none.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use hive_testkit::turns::{
     check::{Rule, check},
@@ -116,6 +117,7 @@ fn a_clean_log_is_clean() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table, a row for each fault")]
 fn every_planted_fault_is_found() {
     let cases = [
         (

@@ -86,7 +86,7 @@ export function Dashboard() {
     ...(agents.value ?? []).map((row) => ({ label: `Agent ${row.name}`, go: () => (location.hash = `#/agent/${row.name}`) })),
   ];
   return (
-    <>
+    <div class={agent === undefined ? "" : "with-agent"}>
       <div class="dashboard">
         <div class="top">
           <h1>{info.value?.hive ?? "hyperhive"}</h1>
@@ -111,6 +111,6 @@ export function Dashboard() {
         </div>
       )}
       <Palette choices={choices} />
-    </>
+    </div>
   );
 }

@@ -12,7 +12,7 @@ pub(crate) struct Status;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// The id that run returned: the number in bash-task-<id>.
+    /// The id that run returned: the number in bash-task-ID.
     #[serde(alias = "task_id")]
     id: u64,
     /// How many seconds to wait for its end, 0 to 30; 0 unless given.

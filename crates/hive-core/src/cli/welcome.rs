@@ -27,6 +27,7 @@ pub fn welcome(running: &Running, root: Option<&Path>) -> anyhow::Result<()> {
     let greeting = Greeting {
         command: &command,
         url: running.url(),
+        link: &running.link()?,
         agent: agents.first(),
         rehearsed: running.is_rehearsed(),
         socket: &running.agent_socket(&"ada".parse().expect("a legal name")),
@@ -41,6 +42,8 @@ pub fn welcome(running: &Running, root: Option<&Path>) -> anyhow::Result<()> {
 struct Greeting<'g> {
     command: &'g str,
     url: &'g str,
+    /// Opens the dashboard, once.
+    link: &'g str,
     /// An agent that runs, when there is one.
     agent: Option<&'g AgentName>,
     rehearsed: bool,
@@ -50,9 +53,13 @@ struct Greeting<'g> {
 
 impl Greeting<'_> {
     fn text(&self) -> String {
-        let Self { command, url, .. } = self;
-        let mut text =
-            "\nThe hive is up. Ctrl-C drains and stops it; nothing is lost.\n\n".to_owned();
+        let Self {
+            command, url, link, ..
+        } = self;
+        let mut text = format!(
+            "\nThe hive is up. Ctrl-C drains and stops it; nothing is lost.\n\n\
+             Its page, with a code that works once (`{command} link` makes another):\n  {link}\n\n"
+        );
         if self.rehearsed {
             text.push_str(
                 "*** THE MODEL IS REHEARSED: no key was found, so a script answers instead of a \
@@ -130,6 +137,7 @@ mod tests {
             let greeting = Greeting {
                 command: "hive-c0re --root /r",
                 url: "http://127.0.0.1:7000",
+                link: "http://127.0.0.1:7000/#code=c0de",
                 agent,
                 rehearsed,
                 socket: Path::new("/r/run/agents/ada/mcp.sock"),

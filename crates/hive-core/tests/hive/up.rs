@@ -170,7 +170,6 @@ fn c8_up_begins_with_a_rehearsed_root_agent_and_stops_what_it_started() {
     let list = place.list();
     assert_eq!(list["rehearsed"], true);
     assert_eq!(list["agents"][0]["name"], "ruth");
-    assert_eq!(list["agents"][0]["port"], 8000);
     let env = fs::read_to_string(place.root().join("state/agents/ruth/state/env")).unwrap();
     for line in [
         "HIVE_ENGINE_ENV_ANTHROPIC_API_KEY=rehearsal\n",

@@ -16,8 +16,8 @@ use crate::{
 
 /// How often the oldest part is dropped when even the summary's request is too long.
 const MAX_DROPS: usize = 5;
-/// The latest messages that are kept as they are, if they are not larger than this.
-const KEEP_MESSAGES: usize = 5;
+/// The last prompt and what followed it stay as they are, if they are not more than this.
+const KEEP_MESSAGES: usize = 8;
 const KEEP_BYTES: usize = 20_000;
 
 const INSTRUCTION: &str = "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\nYour task is \
@@ -229,8 +229,19 @@ impl Conversation {
                 "the model gave no summary",
             ));
         }
-        Ok(text)
+        Ok(summary_of(&text).to_owned())
     }
+}
+
+/// The part between the tags, if the model used them: what it noted for itself before is left out.
+fn summary_of(text: &str) -> &str {
+    let inside = text
+        .split_once("<summary>")
+        .map_or(text, |(_, inside)| inside);
+    inside
+        .split_once("</summary>")
+        .map_or(inside, |(inside, _)| inside)
+        .trim()
 }
 
 fn wrap(summary: &str, transcript: &str, is_partial: bool, has_recent: bool) -> String {
@@ -260,9 +271,8 @@ fn wrap(summary: &str, transcript: &str, is_partial: bool, has_recent: bool) -> 
     text
 }
 
-/// The latest messages, from one that a user wrote, if they are few and small.
+/// The last prompt and what followed it, if that is not too much.
 fn recent(messages: &[Message]) -> Vec<Message> {
-    let start = messages.len().saturating_sub(KEEP_MESSAGES);
     let is_prompt = |message: &Message| {
         message.role == Role::User
             && !message
@@ -270,18 +280,15 @@ fn recent(messages: &[Message]) -> Vec<Message> {
                 .iter()
                 .any(|block| matches!(block, Block::ToolResult { .. }))
     };
-    let from = messages[start..]
+    let from = messages
         .iter()
-        .position(is_prompt)
-        .map_or(messages.len(), |at| start + at);
-    let mut kept = messages[from..].to_vec();
-    while kept.iter().map(bytes).sum::<usize>() > KEEP_BYTES {
-        match kept[1..].iter().position(is_prompt) {
-            Some(at) => kept.drain(..=at),
-            None => return Vec::new(),
-        };
+        .rposition(is_prompt)
+        .unwrap_or(messages.len());
+    let kept = &messages[from..];
+    if kept.len() > KEEP_MESSAGES || kept.iter().map(bytes).sum::<usize>() > KEEP_BYTES {
+        return Vec::new();
     }
-    kept
+    kept.to_vec()
 }
 
 /// Tokens of a text that no provider has counted: a quarter of its bytes.
@@ -319,6 +326,17 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn only_the_summary_counts() {
+        for (text, expected) in [
+            ("plain", "plain"),
+            ("<analysis>x</analysis>\n<summary>\nit\n</summary>", "it"),
+            ("<summary>cut off", "cut off"),
+        ] {
+            assert_eq!(summary_of(text), expected);
+        }
+    }
+
+    #[test]
     fn the_latest_messages_are_kept_from_a_prompt_on() {
         let call = Message {
             role: Role::Assistant,
@@ -343,15 +361,7 @@ mod tests {
         let kept = recent(&history);
         assert_eq!(kept.len(), 4);
         assert_eq!(kept[0].text(), "new");
-        let large = [
-            Message::user("x".repeat(KEEP_BYTES + 1)),
-            Message::assistant("y"),
-            Message::user("z"),
-        ];
-        assert_eq!(
-            recent(&large).iter().map(Message::text).collect::<Vec<_>>(),
-            ["z"]
-        );
+        assert!(recent(&[Message::user("x".repeat(KEEP_BYTES + 1))]).is_empty());
         assert!(recent(&[Message::assistant("only")]).is_empty());
     }
 }

@@ -296,7 +296,7 @@ impl Policy {
     }
 
     fn read(&self, place: &Place, tool: Option<&str>) -> Decision {
-        if self.workspace.contains(place) {
+        if self.workspace.is_readable(place) {
             return Decision::Allow(Why::new("mode", "it is in the workspace"));
         }
         let by_path = self

@@ -216,31 +216,31 @@ mod tests {
 
     #[test]
     fn paths() {
-        let (base, cwd, home) = (Path::new("/base"), Path::new("/work"), Path::new("/home/a"));
+        let (base, cwd, home) = (Path::new("/base"), Path::new("/proj"), Path::new("/home/a"));
         let place = |text: &str| Place {
             lexical: text.into(),
             real: text.into(),
         };
         for (pattern, path, expected) in [
-            ("./src/**", "/work/src/a.rs", true),
-            ("./src/**", "/work/src/deep/a.rs", true),
-            ("./src/**", "/work/other/src/a.rs", false),
+            ("./src/**", "/proj/src/a.rs", true),
+            ("./src/**", "/proj/src/deep/a.rs", true),
+            ("./src/**", "/proj/other/src/a.rs", false),
             ("./src/**", "/elsewhere/src/a.rs", false),
-            (".env", "/work/.env", true),
-            (".env", "/work/deep/.env", true),
+            (".env", "/proj/.env", true),
+            (".env", "/proj/deep/.env", true),
             ("//etc/**", "/etc/passwd", true),
-            ("//etc/**", "/work/etc/passwd", false),
+            ("//etc/**", "/proj/etc/passwd", false),
             ("~/.ssh/**", "/home/a/.ssh/id", true),
             ("~", "/home/a/x", true),
             ("/x/*", "/base/x/y", true),
-            ("/x/*", "/work/x/y", false),
-            ("*.pem", "/work/a/b.pem", true),
+            ("/x/*", "/proj/x/y", false),
+            ("*.pem", "/proj/a/b.pem", true),
         ] {
             let paths = Paths::parse(pattern, base, cwd, home).unwrap();
             assert_eq!(paths.permits(&place(path)), expected, "{pattern} / {path}");
         }
         let swapped = Place {
-            lexical: "/work/src/a".into(),
+            lexical: "/proj/src/a".into(),
             real: "/etc/passwd".into(),
         };
         let src = Paths::parse("./src/**", base, cwd, home).unwrap();

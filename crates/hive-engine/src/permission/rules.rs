@@ -381,7 +381,7 @@ mod tests {
             base: "/x".into(),
         };
         let reader = Reader {
-            cwd: Path::new("/work"),
+            cwd: Path::new("/proj"),
             home: Path::new("/home/a"),
         };
         Rule::parse(text, effect, &origin, &reader)

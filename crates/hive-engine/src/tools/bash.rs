@@ -2,6 +2,7 @@
 
 use std::{process::Stdio, sync::Arc, time::Duration};
 
+use rustix::process::{Pid, Signal};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{
@@ -99,6 +100,7 @@ async fn run(input: Input, context: Context) -> Result<Output, ToolError> {
         .clamp(1.0, MAX_MS as f64);
     let timeout = Duration::from_millis(timeout as u64);
     let mut child = spawn(&input.command, &context)?;
+    let group = group_of(&child);
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let collecting = Collect::start(stdout, stderr);
     let ended = tokio::select! {
@@ -106,8 +108,10 @@ async fn run(input: Input, context: Context) -> Result<Output, ToolError> {
         () = tokio::time::sleep(timeout) => Ended::TimedOut,
         () = context.cancel.cancelled() => Ended::Interrupted,
     };
-    if !matches!(ended, Ended::Exit(_)) {
-        stop(&mut child).await;
+    match ended {
+        // What the command left running ends with it: there is nobody to look after it.
+        Ended::Exit(_) => signal_group(group, Signal::KILL),
+        Ended::TimedOut | Ended::Interrupted => stop(&mut child, group).await,
     }
     let text = collecting.finish().await;
     Ok(report(&input.command, &ended, timeout, &text, &context))
@@ -141,21 +145,23 @@ fn spawn(script: &str, context: &Context) -> Result<Child, ToolError> {
         .map_err(|error| ToolError::tell(format!("bash could not be started: {error}")))
 }
 
-/// Ends the whole group: politely, then for good.
-async fn stop(child: &mut Child) {
-    let group = child
-        .id()
-        .and_then(|id| i32::try_from(id).ok())
-        .and_then(rustix::process::Pid::from_raw);
-    let signal = |signal| {
-        if let Some(group) = group {
-            // It may be gone already.
-            rustix::process::kill_process_group(group, signal).ok();
-        }
-    };
-    signal(rustix::process::Signal::TERM);
+/// The group that a child leads, known while it lives.
+fn group_of(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()?).ok()?)
+}
+
+/// Signals all that is left of a group; it may be gone already.
+fn signal_group(group: Option<Pid>, signal: Signal) {
+    if let Some(group) = group {
+        rustix::process::kill_process_group(group, signal).ok();
+    }
+}
+
+/// Ends the command: politely, then for good.
+async fn stop(child: &mut Child, group: Option<Pid>) {
+    signal_group(group, Signal::TERM);
     let waited = tokio::time::timeout(GRACE, child.wait()).await;
-    signal(rustix::process::Signal::KILL);
+    signal_group(group, Signal::KILL);
     if waited.is_err() {
         drop(child.wait().await);
     }

@@ -230,9 +230,16 @@ async fn what_a_bash_call_started_ends_with_it() {
         .await;
     let pid: i32 = run.tool_results()[0].trim().parse().unwrap();
     assert_eq!(run.code, Some(0));
-    // The shell ended by itself, so its job may live on; a time-out ends the whole group.
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
+    // Gone, or waiting for its new parent to notice.
+    let is_gone = || match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Err(_) => true,
+        Ok(stat) => stat.contains(") Z "),
+    };
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !is_gone() {
+        assert!(std::time::Instant::now() < deadline, "{pid} still runs");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
 }
 
 #[test]
@@ -259,4 +266,135 @@ fn permissions_can_be_tried_out() {
         assert_eq!(output.status.code(), Some(code), "{text}");
         assert!(text.starts_with(needle), "{text}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_break_are_asked_for_again() {
+    for fault in [
+        "stall",
+        "cut",
+        "reset",
+        "malformed",
+        "error_event",
+        "no_answer",
+        "server_error",
+    ] {
+        let scenario =
+            format!("[[rule]]\ntimes = 1\nfault = '{fault}'\n[[rule]]\nanswer.text = 'recovered'");
+        let mut stage = Stage::new(Engine::Native, &scenario).await;
+        stage.retries = 1;
+        stage.env = vec![
+            ("CLAUDE_STREAM_IDLE_TIMEOUT_MS", "300"),
+            ("API_TIMEOUT_MS", "300"),
+        ];
+        let run = stage.turn("hi", &[]).await;
+        assert_eq!(run.code, Some(0), "{fault}: {run:#?}");
+        assert_eq!(run.result()["result"], "recovered", "{fault}");
+        let retries = run
+            .lines
+            .iter()
+            .filter(|line| line["subtype"] == "api_retry")
+            .count();
+        assert_eq!(retries, 1, "{fault}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_breaks_off_after_a_whole_call_is_used() {
+    let stage = Stage::new(
+        Engine::Native,
+        r#"
+        [[rule]]
+        when.step = 0
+        fault = { kind = "cut", after_events = 5 }
+        answer.tools = [{ name = "Read", input = { file_path = "note" } }, { name = "Read", input = { file_path = "note" } }]
+        [[rule]]
+        answer.text = "done"
+        "#,
+    )
+    .await;
+    stage.write("note", "banana");
+    let run = stage.turn("go", &[]).await;
+    let results = run.tool_results().len();
+    assert!(run.result()["is_error"] == true || results == 1, "{run:#?}");
+    let calls = run
+        .shape()
+        .iter()
+        .filter(|word| *word == "assistant/tool_use")
+        .count();
+    assert_eq!(calls, results, "every call that was told is answered");
+}
+
+/// The file keeps what the model has seen, so that an edit in the next turn needs no second look.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_was_read_in_one_turn_can_be_edited_in_the_next() {
+    let stage = Stage::new(
+        Engine::Native,
+        r#"
+        [[rule]]
+        when = { step = 0, body = "read" }
+        answer.tools = [{ name = "Read", input = { file_path = "note" } }]
+        [[rule]]
+        when = { step = 0, body = "edit" }
+        answer.tools = [{ name = "Edit", input = { file_path = "note", old_string = "banana", new_string = "cherry" } }]
+        [[rule]]
+        answer.text = "{{tool_result}}"
+        "#,
+    )
+    .await;
+    stage.write("note", "banana");
+    let more = [
+        "--continue",
+        "--tools",
+        "Read,Edit",
+        "--allowedTools",
+        "Edit",
+    ];
+    let blind = stage.turn("edit", &more).await;
+    assert!(
+        blind.tool_results()[0].contains("has not been read"),
+        "{blind:#?}"
+    );
+    stage.turn("read", &more).await;
+    let edited = stage.turn("edit", &more).await;
+    assert!(
+        edited.tool_results()[0].contains("updated successfully"),
+        "{edited:#?}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(stage.work().join("note")).unwrap(),
+        "cherry"
+    );
+    std::fs::write(stage.work().join("note"), "banana, someone else's").unwrap();
+    let stale = stage.turn("edit", &more).await;
+    assert!(
+        stale.tool_results()[0].contains("modified since read"),
+        "{stale:#?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_output_is_cut_and_the_whole_of_it_can_be_read() {
+    let stage = Stage::new(
+        Engine::Native,
+        r#"
+        [[rule]]
+        when = { step = 0 }
+        answer.tools = [{ name = "Bash", input = { command = "seq 1 20000" } }]
+        [[rule]]
+        when = { step = 1, tool_result = { regex = 'is in (?<path>\S+) ' } }
+        answer.tools = [{ name = "Read", input = { file_path = "{{match.path}}", offset = 10000, limit = 1 } }]
+        [[rule]]
+        answer.text = "done"
+        "#,
+    )
+    .await;
+    let run = stage.turn("go", &[]).await;
+    let results = run.tool_results();
+    assert!(
+        results[0].starts_with("1\n2\n") && results[0].ends_with("19999\n20000"),
+        "{}",
+        results[0]
+    );
+    assert_eq!(results[1], "10000\t10000");
 }

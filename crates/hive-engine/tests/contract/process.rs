@@ -59,8 +59,11 @@ async fn sigint(engine: Engine) {
     live.signal(Signal::INT);
     let run = live.end().await;
     assert_eq!(run.code, Some(0));
-    assert_eq!(run.result()["subtype"], "error_during_execution");
-    assert_eq!(run.result()["terminal_reason"], "aborted_streaming");
+    // The real one sometimes goes without a word; ours never does.
+    if stage.engine.is_native() || run.lines.iter().any(|line| line["type"] == "result") {
+        assert_eq!(run.result()["subtype"], "error_during_execution");
+        assert_eq!(run.result()["terminal_reason"], "aborted_streaming");
+    }
 }
 
 async fn sigterm(engine: Engine) {

@@ -77,6 +77,7 @@ pub(crate) struct Stage {
     pub(crate) engine: Engine,
     pub(crate) retries: u32,
     pub(crate) key: Option<&'static str>,
+    pub(crate) env: Vec<(&'static str, &'static str)>,
 }
 
 /// What a run left behind.
@@ -101,6 +102,7 @@ impl Stage {
             engine,
             retries: 0,
             key: Some("dummy-key-0123456789"),
+            env: Vec::new(),
         }
     }
 
@@ -138,6 +140,7 @@ impl Stage {
         if let Some(key) = self.key {
             command.env("ANTHROPIC_API_KEY", key);
         }
+        command.envs(self.env.iter().copied());
         command
     }
 

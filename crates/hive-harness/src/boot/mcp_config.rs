@@ -1,18 +1,14 @@
 //! `claude-mcp-config.json`: this binary again as `hive mcp`, the background shell where it is
 //! installed, and the servers that the agent's configuration adds (T26, M13, B5).
 
-use std::{
-    collections::BTreeMap,
-    env,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, bail, ensure};
 use hive_mcp::groups::Group;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{environment::Environment, files};
+use crate::{environment::Environment, files, program};
 
 /// The hive's own server: its tools are `mcp__hyperhive__…`.
 pub const HYPERHIVE: &str = "hyperhive";
@@ -57,17 +53,20 @@ impl McpConfig {
             allowed: Vec::new(),
         };
         config.add(HYPERHIVE, hyperhive(environment, hive));
-        if let Some(bridge) = find_program(&environment.places.bash_mcp) {
-            let socket = &environment.places.bash_socket;
+        let places = &environment.places;
+        if let Some(bridge) = program::find(&places.bash_mcp) {
             let server = json!({
                 "type": "stdio",
                 "command": bridge,
                 "args": [],
-                "env": { "HIVE_BASH_SOCKET": socket },
+                "env": {
+                    "HIVE_BASH_SOCKET": places.bash_socket,
+                    "HIVE_HARNESS_DIR": places.harness,
+                },
             });
             config.add(BASH, server);
         }
-        if let Some(path) = &environment.places.extra_mcp {
+        if let Some(path) = &places.extra_mcp {
             config
                 .add_extra(path)
                 .with_context(|| format!("the extra MCP servers in {}", path.display()))?;
@@ -151,19 +150,6 @@ fn hyperhive(environment: &Environment, hive: &Path) -> Value {
             "HIVE_TOOL_GROUPS": groups.join(","),
         },
     })
-}
-
-/// The program's path, when it is there: as given, or looked up in PATH and beside this binary.
-fn find_program(program: &Path) -> Option<PathBuf> {
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_path_buf());
-    }
-    let beside = env::current_exe()
-        .ok()
-        .and_then(|exe| exe.parent().map(Path::to_path_buf));
-    let path = env::var_os("PATH").unwrap_or_default();
-    let mut dirs = beside.into_iter().chain(env::split_paths(&path));
-    dirs.find_map(|dir| Some(dir.join(program)).filter(|found| found.is_file()))
 }
 
 #[cfg(test)]

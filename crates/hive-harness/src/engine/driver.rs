@@ -4,7 +4,9 @@
 //! two points only ([`Mode`]): how a prompt goes in, and what ends a turn. The driver always ends:
 //! every state has a deadline, and the last one is SIGKILL.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+mod running;
+
+use std::{sync::Arc, time::Duration};
 
 use hive_wire::Timestamp;
 use rustix::process::Signal;
@@ -14,9 +16,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use self::running::Running;
 use super::{
-    AttemptId, Ended, EngineEvent, Exit, Progress, Purpose, Stopped, Timeline, Timers,
-    facts::{Facts, Total},
+    AttemptId, Ended, EngineEvent, Exit, Progress, Purpose, Stopped, Timers,
+    facts::Total,
     live,
     process::Process,
     pump::Output,
@@ -28,10 +31,6 @@ use super::{
 const DRAIN: Duration = Duration::from_secs(2);
 /// What a guard has on top of the grace time to kill everything and leave.
 const KILL_MARGIN: Duration = Duration::from_secs(7);
-/// How long, in one turn, the engine is held back in all for a slow reader of the live view.
-const HOLD_BACK: Duration = Duration::from_secs(2);
-/// How many lines of stderr are kept.
-const STDERR_LINES: usize = 40;
 
 /// What somebody wants of a running turn.
 #[derive(Debug, Clone, Copy)]
@@ -110,22 +109,6 @@ enum Phase {
     Gone(Instant),
 }
 
-/// The turn that runs.
-#[derive(Debug)]
-struct Running {
-    assignment: Assignment,
-    /// What it is judged by.
-    facts: Facts,
-    stopped: Option<Stopped>,
-    stderr: VecDeque<String>,
-    spawned: Duration,
-    first_event: Option<Duration>,
-    result: Option<Duration>,
-    /// An event that waits for room in the live view, and until when it does.
-    held: Option<(EngineEvent, Instant)>,
-    patience: Duration,
-}
-
 /// What a driver waits for.
 enum Happening {
     Output(Option<Output>),
@@ -197,7 +180,7 @@ impl Driver {
     async fn happening(&mut self) -> Happening {
         let deadline = self.deadline();
         let idle = self.phase == Phase::Idle;
-        let held = self.turn.as_ref().is_some_and(|turn| turn.held.is_some());
+        let held = self.is_holding();
         let streams_open = self.ended_streams < 2;
         let ending = matches!(
             self.phase,
@@ -228,7 +211,7 @@ impl Driver {
     }
 
     fn is_holding(&self) -> bool {
-        self.turn.as_ref().is_some_and(|turn| turn.held.is_some())
+        self.turn.as_ref().is_some_and(Running::is_holding)
     }
 
     fn begin(&mut self, assignment: Assignment) {
@@ -246,17 +229,7 @@ impl Driver {
         if self.phase == Phase::Idle {
             self.phase = Phase::Working;
         }
-        self.turn = Some(Running {
-            spawned: assignment.started.elapsed(),
-            assignment,
-            facts: Facts::new(before),
-            stopped: None,
-            stderr: VecDeque::new(),
-            first_event: None,
-            result: None,
-            held: None,
-            patience: HOLD_BACK,
-        });
+        self.turn = Some(Running::new(assignment, before));
     }
 
     fn output(&mut self, output: Output) {
@@ -397,14 +370,14 @@ impl Driver {
             | Phase::Killed(until)
             | Phase::Gone(until) => until,
         };
-        let held = self.turn.as_ref().and_then(|turn| turn.held.as_ref());
-        held.map_or(deadline, |(_, until)| deadline.min(*until))
+        let held = self.turn.as_ref().and_then(Running::held_until);
+        held.map_or(deadline, |until| deadline.min(until))
     }
 
     fn deadline_passed(&mut self) {
         let now = Instant::now();
         if let Some(turn) = &mut self.turn
-            && turn.held.as_ref().is_some_and(|(_, until)| *until <= now)
+            && turn.held_until().is_some_and(|until| until <= now)
         {
             turn.give_up_held();
             return;
@@ -431,99 +404,6 @@ impl Driver {
     fn show_held(&mut self) {
         if let Some(turn) = &mut self.turn {
             turn.show_held();
-        }
-    }
-}
-
-impl Running {
-    /// Waits for somebody to want something of this turn. Cancel-safe.
-    async fn control(&mut self, ending: bool) -> Happening {
-        let room = async {
-            match self.held {
-                Some(_) => self.assignment.live.room().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            Some(control) = self.assignment.control.recv() => Happening::Control(control),
-            () = self.assignment.abandoned.cancelled(), if !ending => Happening::Control(Control::ShutDown),
-            () = room => Happening::Room,
-        }
-    }
-
-    fn note(&mut self, event: &StreamEvent) {
-        self.facts.note(event);
-        let now = self.facts.progress();
-        self.assignment.progress.send_if_modified(|shown| {
-            let changed = *shown != now;
-            *shown = now;
-            changed
-        });
-    }
-
-    fn stderr(&mut self, line: String) {
-        if self.stderr.len() == STDERR_LINES {
-            self.stderr.pop_front();
-        }
-        self.stderr.push_back(line.clone());
-        self.show(EngineEvent::Stderr(line));
-    }
-
-    fn show(&mut self, event: EngineEvent) {
-        if let Err(event) = self.assignment.live.offer(event) {
-            if self.patience.is_zero() {
-                self.assignment.live.leave_out();
-            } else {
-                self.held = Some((event, Instant::now() + self.patience));
-            }
-        }
-    }
-
-    fn show_held(&mut self) {
-        let Some((event, until)) = self.held.take() else {
-            return;
-        };
-        match self.assignment.live.offer(event) {
-            Ok(()) => self.patience = until.saturating_duration_since(Instant::now()),
-            Err(event) => self.held = Some((event, until)),
-        }
-    }
-
-    fn give_up_held(&mut self) {
-        if self.held.take().is_some() {
-            self.patience = Duration::ZERO;
-            self.assignment.live.leave_out();
-        }
-    }
-
-    fn report(mut self, exit: Exit, reused: bool) {
-        self.give_up_held();
-        let Assignment {
-            attempt,
-            purpose,
-            started,
-            started_at,
-            end,
-            ..
-        } = self.assignment;
-        let ended = Ended {
-            attempt,
-            purpose,
-            exit,
-            stopped: self.stopped,
-            reused,
-            facts: self.facts,
-            stderr_tail: self.stderr.into(),
-            timeline: Timeline {
-                started_at,
-                spawned: self.spawned,
-                first_event: self.first_event,
-                result: self.result,
-                ended: started.elapsed(),
-            },
-        };
-        if end.send(ended).is_err() {
-            tracing::debug!("a turn ended that nobody waits for");
         }
     }
 }

@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use super::{
-    BeginError, Exit, Options,
+    BeginError, Exit, Options, Purpose,
     command::EngineCommand,
     guard,
     pump::{self, Output},
@@ -29,6 +29,8 @@ const OUTPUTS: usize = 16;
 const INPUTS: usize = 4;
 /// The environment variable by which processes of an engine are found, whoever their parent is.
 const MARK: &str = "HIVE_ENGINE_TREE";
+/// What the process is for. The engine passes it on to `hive mcp`, which gives no mail to upkeep.
+const PURPOSE: &str = "HIVE_TURN_PURPOSE";
 
 /// A process that was started, with everything that belongs to it.
 #[derive(Debug)]
@@ -44,11 +46,12 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts the engine with these arguments. What it prints comes out of the channel; an
+    /// Starts the engine with these arguments for a turn of this kind. What it prints comes out of the channel; an
     /// [`Output::End`] for each of its two streams comes last.
     pub(super) fn start(
         command: &EngineCommand,
         argv: &[OsString],
+        purpose: Purpose,
         options: &Options,
     ) -> Result<(Self, mpsc::Receiver<Output>), BeginError> {
         let grace = options.timers.term_grace.as_millis().to_string();
@@ -60,6 +63,7 @@ impl Process {
             .env_clear()
             .envs(command.env.iter().map(|(name, value)| (name, value)))
             .env(MARK, &command.cwd)
+            .env(PURPOSE, purpose.as_str())
             .current_dir(&command.cwd)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -148,7 +152,8 @@ pub(super) async fn sweep_leftovers(command: &EngineCommand) {
     sweep(mark(command)).await;
 }
 
-async fn sweep(mark: Vec<u8>) {
+/// Kills every process with this entry in its environment, and everything below those.
+pub(crate) async fn sweep(mark: Vec<u8>) {
     let killed = tokio::task::spawn_blocking(move || {
         let found = tree::marked(&mark).len();
         let gone = tree::kill_all(|| tree::marked(&mark), || {});
@@ -156,9 +161,9 @@ async fn sweep(mark: Vec<u8>) {
     });
     match killed.await {
         Ok((0, _)) => {}
-        Ok((found, true)) => tracing::warn!(found, "killed processes of an engine without a guard"),
-        Ok((found, false)) => tracing::error!(found, "processes of an engine survive SIGKILL"),
-        Err(error) => tracing::error!(%error, "looking for leftovers of an engine failed"),
+        Ok((found, true)) => tracing::warn!(found, "killed processes that had lost their guard"),
+        Ok((found, false)) => tracing::error!(found, "processes survive SIGKILL"),
+        Err(error) => tracing::error!(%error, "looking for leftovers failed"),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
-/// One attempt at a turn: a UUID, fresh for each [`Engine::begin`], never used twice.
+/// One attempt at a turn: a UUID, fresh for each [`Engine::begin`](super::Engine::begin), never
+/// used twice.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AttemptId(Box<str>);
 
@@ -46,7 +47,8 @@ pub enum SessionChoice {
     Fresh,
 }
 
-/// What a turn is for. Only [`Purpose::Compact`] is judged differently.
+/// What a turn is for. Only [`Purpose::Compact`] is judged differently; upkeep has processes of its
+/// own, which are told so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Messages to deal with.
@@ -57,6 +59,26 @@ pub enum Purpose {
     Checkpoint,
     /// The prompt is `/compact`: it is a success only when a compaction took place.
     Compact,
+}
+
+impl Purpose {
+    /// The word for it, as the engine's processes read it in `HIVE_TURN_PURPOSE`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mail => "mail",
+            Self::Continue => "continue",
+            Self::Checkpoint => "checkpoint",
+            Self::Compact => "compact",
+        }
+    }
+
+    /// Whether it is for the conversation itself: mail that it took would be answered by nobody.
+    pub fn is_upkeep(self) -> bool {
+        match self {
+            Self::Mail | Self::Continue => false,
+            Self::Checkpoint | Self::Compact => true,
+        }
+    }
 }
 
 /// The files that the engine is pointed to. They must exist when a turn begins.

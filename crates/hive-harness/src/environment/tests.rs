@@ -22,6 +22,7 @@ fn t16_nothing_set_is_the_container_of_the_interfaces() {
         env.places.model_file,
         PathBuf::from("/harness/hyperhive-model")
     );
+    assert_eq!(env.places.bash_socket, PathBuf::from("/harness/bash.sock"));
     assert_eq!(env.identity.label, "hive");
     assert_eq!(env.identity.operator_pronouns, "she/her");
     assert_eq!(env.engine.command, ["claude"]);

@@ -4,11 +4,14 @@
 //! Each test has a hive of its own (the real daemon), a model of its own and an agent of its own.
 //! They ask what a user would ask: what became of the message, what was seen on the event stream,
 //! what the model was told, what is left on the machine.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod bash;
 mod limits;
 mod plugs;
 mod sessions;
 mod stage;
 mod tools;
 mod turns;
+mod upkeep;
 mod warm;

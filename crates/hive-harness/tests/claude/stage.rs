@@ -101,6 +101,7 @@ impl Stage {
             .env("HIVE_LABEL", "ada")
             .env("HIVE_ENGINE", &self.claude)
             .env("HIVE_BASH_MCP", "no-bash-here")
+            .env("HIVE_BASH_DAEMON", "no-bash-here")
             .env("HIVE_DEFAULT_MODEL", "claude-sonnet-4-5")
             .env("HIVE_UNAVAILABLE_FIRST_MS", "10")
             .env("CLAUDE_CODE_MAX_RETRIES", "0")

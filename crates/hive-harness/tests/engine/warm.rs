@@ -3,7 +3,7 @@
 use std::{fs, time::Duration};
 
 use hive_harness::engine::{
-    Exit,
+    Exit, Purpose,
     outcome::{TurnOutcome, classify},
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,10 +11,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::rig::{Rig, Way, fake, run, touched, until};
 
 #[tokio::test]
-async fn turns_share_a_process_and_compaction_too() {
+async fn turns_share_a_process() {
     let rig = Rig::new(Way::Warm);
     let mut engine = rig.engine().await;
-    for prompt in ["one", "two", "/compact", "three"] {
+    for prompt in ["one", "two", "three"] {
         let (ended, outcome) = run(&mut engine, rig.spec(prompt)).await;
         assert!(outcome.is_success(), "{prompt}: {outcome:?}");
         assert_eq!(ended.exit, Exit::Alive);
@@ -28,6 +28,41 @@ async fn turns_share_a_process_and_compaction_too() {
         0,
         "its stdin was closed"
     );
+}
+
+#[tokio::test]
+async fn t21_upkeep_and_mail_never_share_a_process_and_each_is_told() {
+    let order = [
+        Purpose::Mail,
+        Purpose::Continue,
+        Purpose::Checkpoint,
+        Purpose::Compact,
+        Purpose::Continue,
+        Purpose::Mail,
+    ];
+    for (way, told) in [
+        (Way::PerTurn, &order.map(Purpose::as_str)[..]),
+        (Way::Warm, &["mail", "checkpoint", "continue"]),
+    ] {
+        let rig = Rig::new(way);
+        let mut engine = rig.engine().await;
+        for purpose in order {
+            let mut spec = rig.spec(match purpose {
+                Purpose::Compact => "/compact",
+                _ => "go on",
+            });
+            spec.purpose = purpose;
+            let (_, outcome) = run(&mut engine, spec).await;
+            assert!(outcome.is_success(), "{way:?} {purpose:?}: {outcome:?}");
+        }
+        engine.shutdown().await;
+        let record = rig.record();
+        let starts = record.iter().filter(|line| line.get("argv").is_some());
+        let purposes: Vec<_> = starts
+            .map(|start| start["env"]["HIVE_TURN_PURPOSE"].as_str().expect("a word"))
+            .collect();
+        assert_eq!(purposes, told, "{way:?}");
+    }
 }
 
 #[tokio::test]

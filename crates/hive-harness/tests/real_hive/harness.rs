@@ -89,6 +89,8 @@ impl Harness {
             .env("HIVE_LABEL", "ada")
             .env("HIVE_ENGINE", hive_testkit::engine::fake_engine().unwrap())
             .env("HIVE_ENGINE_ENV_FAKE_ENGINE_RECORD", self.path("record"))
+            .env("HIVE_BASH_MCP", "no-bash-here")
+            .env("HIVE_BASH_DAEMON", "no-bash-here")
             .envs(self.more.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())

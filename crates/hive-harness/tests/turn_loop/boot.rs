@@ -56,3 +56,17 @@ async fn m13_broken_extra_servers_end_the_start() {
     let error = format!("{:#}", start(&rig).await.unwrap_err());
     assert!(error.contains("extra.json"), "{error}");
 }
+
+#[tokio::test]
+async fn b5_a_missing_background_shell_is_noted_once_and_turns_run_without() {
+    let rig = Rig::new();
+    rig.play(async {
+        rig.host.send("hello");
+        rig.host.turns_ended(1).await;
+    })
+    .await;
+    rig.host.look(|book| {
+        assert_eq!(book.notes().matches("no background shell").count(), 1);
+        assert_eq!(book.acks(), 1);
+    });
+}

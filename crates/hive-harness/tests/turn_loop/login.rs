@@ -26,7 +26,10 @@ async fn t7_the_first_failure_is_retried_at_once() {
     rig.script(&format!("once on hello\n{UNAUTHORISED}"));
     let id = rig.host.send("hello");
     rig.play(async { rig.host.turns_ended(1).await }).await;
-    assert_eq!(rig.prompts().len(), 2);
+    let prompts = rig.prompts();
+    assert_eq!(prompts.len(), 2);
+    let repeat = format!("the same message {} as a moment ago", id.0);
+    assert!(prompts[1].contains(&repeat), "{}", prompts[1]);
     rig.host.look(|book| {
         assert_eq!(book.calls[..2], [Call::Leased(id), Call::Acked(vec![id.0])]);
         assert!(

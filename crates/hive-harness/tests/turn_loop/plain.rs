@@ -36,6 +36,7 @@ async fn t1_t2_t3_t4_t5_t10_t11_t12_a_message_becomes_a_turn_and_is_acked() {
             "exit_to_settled_us",
             "engine_us",
             "total_us",
+            "spawned_at_us",
         ] {
             assert!(end["timing"][what].is_u64(), "{what}");
         }

@@ -40,6 +40,7 @@ impl Rig {
             ("HIVE_ENGINE_ENV_CLAUDE_CONFIG_DIR", at("sessions")),
             ("HIVE_LABEL", "ada".to_owned()),
             ("HIVE_BASH_MCP", at("no-bash")),
+            ("HIVE_BASH_DAEMON", at("no-bash")),
             ("HIVE_POLL_MS", "0".to_owned()),
             ("HIVE_RATE_LIMIT_SLEEP_SECS", "0".to_owned()),
             ("HIVE_UNAVAILABLE_FIRST_MS", "1".to_owned()),

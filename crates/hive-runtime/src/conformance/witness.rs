@@ -27,12 +27,17 @@ impl Witness {
     /// A witness of an agent that is not started yet. Its script has to begin with
     /// [`Self::PREAMBLE`].
     pub fn of(spec: &AgentSpec) -> Self {
-        let path = spec.dirs.state.join("witness");
-        make(&path);
+        make(&spec.dirs.state.join("witness"));
+        Self::again(spec)
+    }
+
+    /// A witness of the agent's next life: the one of its last knows only that all are gone, and
+    /// would take that for the end of the next.
+    pub fn again(spec: &AgentSpec) -> Self {
         let pipe = OpenOptions::new()
             .read(true)
             .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-            .open(path)
+            .open(spec.dirs.state.join("witness"))
             .expect("a pipe can be opened");
         Self {
             pipe,

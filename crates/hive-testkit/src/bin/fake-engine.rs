@@ -42,7 +42,7 @@
 //! result, exit code 0; and SIGTERM with exit code 143.
 //!
 //! `FAKE_ENGINE_RECORD` names a file to which it appends a JSON line for its start (`argv`, `env`,
-//! `cwd`, `pid`), for every prompt (`prompt`, `uuid`, `pid`), for every result before it is printed
+//! `cwd`, `pid`, `at_us`: when, in microseconds since 1970), for every prompt (`prompt`, `uuid`, `pid`), for every result before it is printed
 //! (`result`: whether it is a good one, `pid`), every `child` (`child`: its pid) and its end
 //! (`exit`). `FAKE_ENGINE_LACKS` holds flags that it does not take. With `CLAUDE_CONFIG_DIR` set it
 //! keeps its conversation there: `--continue` finds the session's id and its total cost again.
@@ -199,7 +199,10 @@ impl Engine {
             .map(|(name, value)| (name, Value::from(value)))
             .collect();
         let cwd = std::env::current_dir().unwrap_or_default();
-        record(&json!({"argv": args, "env": env, "cwd": cwd, "pid": std::process::id()}));
+        let since = std::time::SystemTime::UNIX_EPOCH.elapsed();
+        let at_us = since.map_or(0, |now| u64::try_from(now.as_micros()).unwrap_or(0));
+        let pid = std::process::id();
+        record(&json!({"argv": args, "env": env, "cwd": cwd, "pid": pid, "at_us": at_us}));
         Self {
             stream_input: value("--input-format") == Some("stream-json"),
             model: value("--model").unwrap_or("fake-model").to_owned(),
@@ -610,7 +613,10 @@ async fn read_stdin(stream: bool, send: mpsc::Sender<Input>, wake: mpsc::Sender<
 
 /// The steps for this prompt.
 fn steps_for(prompt: &str) -> VecDeque<String> {
-    let inline = prompt
+    // A brief about earlier messages goes before the message itself, and holds their bodies.
+    let own = prompt.rsplit_once(" begins · ");
+    let inline = own
+        .map_or(prompt, |(_, body)| body)
         .lines()
         .filter_map(|line| line.strip_prefix("!fake "));
     let inline: Vec<_> = inline.collect();

@@ -68,24 +68,26 @@ fn parse(text: &str) -> anyhow::Result<(Vec<Run>, Vec<Life>)> {
 
 /// The run that a prompt begins; none for one that is about no message.
 fn run_of(prompt: &str, pid: u32) -> Option<Run> {
-    let head = prompt
-        .lines()
-        .find_map(|line| line.strip_prefix("Message "))?;
-    let (id, rest) = head.split_once(" from ")?;
+    // A brief about earlier messages may go before, and holds their bodies.
+    let (head, body) = prompt.rsplit_once(" begins · ")?;
+    let mut heads = head.lines().rev();
+    let first = heads.find_map(|line| line.strip_prefix("Message "))?;
+    let (id, rest) = first.split_once(" from ")?;
     let from = rest.split([',', ' ']).next()?.trim_end_matches('.');
-    let between = |before: &str, after: &str| {
-        let (_, rest) = prompt.split_once(before)?;
-        rest.split_once(after).map(|(between, _)| between)
+    let between = |text: &'_ str, before: &str, after: &str| {
+        let (_, rest) = text.split_once(before)?;
+        let (between, _) = rest.split_once(after)?;
+        Some(between.to_owned())
     };
-    let delivery = between("This is delivery ", " of the same message");
+    let delivery = between(head, "This is delivery ", " of the same message");
     let delivery = delivery.and_then(|number| number.parse().ok());
     Some(Run {
         pid,
         message: MessageId(id.parse().ok()?),
         from: from.to_owned(),
-        key: between("!fake plan ", "\n").unwrap_or_default().to_owned(),
+        key: between(body, "!fake plan ", "\n").unwrap_or_default(),
         delivery: delivery.unwrap_or(1),
-        is_marked: delivery.is_some() || prompt.contains("This is the same message "),
+        is_marked: delivery.is_some() || head.contains("This is the same message "),
         result: None,
     })
 }
@@ -97,14 +99,14 @@ mod tests {
     #[test]
     fn prompts_and_results_become_runs() {
         let text = r#"{"argv":[],"pid":7}
-{"prompt":"Message 3 from operator, sent 2026.\n\n--- begins\n!fake plan m1\n---","pid":7,"uuid":"u"}
+{"prompt":"Message 3 from operator, sent 2026.\n\n--- begins · 1\n!fake plan m1\n---","pid":7,"uuid":"u"}
 {"result":true,"pid":7}
 {"exit":0}
 {"argv":[],"pid":9}
-{"prompt":"Message 4 from ada.\nThis is delivery 2 of the same message: x\n!fake plan m2\n","pid":9}
+{"prompt":"Message 4 from ada.\nThis is delivery 2 of the same message: x\n--- begins · 2\n!fake plan m2\n","pid":9}
 {"prompt":"/compact","pid":9}
 {"result":true,"pid":9}
-{"prompt":"Message 4 from ada.\nThis is the same message 4 that did not fit\n!fake plan m2\n","pid":9}
+{"prompt":"A brief: Message 3\n!fake plan m1\n\nMessage 4 from ada.\nThis is the same message 4 that did not fit\n--- begins · 3\n!fake plan m2\n","pid":9}
 {"result":false,"pid":9}
 {"argv":[],"pi"#;
         let (runs, lives) = parse(text).unwrap();
