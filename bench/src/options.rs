@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use clap::{Parser, ValueEnum};
 
-use crate::peer::Kind;
+use crate::{peer::Kind, workload::cycle::Load};
 
 /// Side-by-side benchmarks of the hive against its peers.
 #[derive(Debug, Parser)]
@@ -30,6 +30,9 @@ pub(crate) struct Options {
     /// Only these peers, and only what compares them: for tuning.
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_enum)]
     pub(crate) peers: Vec<Kind>,
+    /// Only this load, such as `64x200` for 64 clients and bodies of 200 bytes: for tuning.
+    #[arg(long, value_name = "CLIENTSxBYTES")]
+    pub(crate) load: Option<Load>,
     /// How often each peer runs each configuration.
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,

@@ -77,7 +77,7 @@ fn floor(results: &Results) {
 }
 
 fn cycles(results: &Results) {
-    println!("\ncycle: send, receive, ack     per s  send p50 µs  send p99 µs   hive is");
+    println!("\ncycle: send, receive, ack     per s  send p50 µs  send p99 µs  CPU µs   hive is");
     let mut load = None;
     for row in &results.cycles {
         if load.replace(row.load) != Some(row.load) {
@@ -93,8 +93,8 @@ fn cycles(results: &Results) {
             format!("× {:.2}", ratio.hive_over_peer)
         });
         println!(
-            "    {:<20} {:>11.0} {:>12.0} {:>12.0}   {ratio}",
-            row.peer, row.cycles_per_s, row.send.p50_us, row.send.p99_us
+            "    {:<20} {:>11.0} {:>12.0} {:>12.0} {:>7.1}   {ratio}",
+            row.peer, row.cycles_per_s, row.send.p50_us, row.send.p99_us, row.cpu_us
         );
     }
 }

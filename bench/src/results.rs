@@ -63,6 +63,8 @@ pub(crate) struct CycleResult {
     pub(crate) load: Load,
     pub(crate) cycles_per_s: f64,
     pub(crate) send: Percentiles,
+    /// What the server's process spent on one cycle, user and system.
+    pub(crate) cpu_us: f64,
     pub(crate) rounds: Vec<f64>,
 }
 
@@ -93,6 +95,7 @@ impl CycleResult {
             load,
             cycles_per_s: median(rounds.iter().copied()),
             send: Percentiles::median(&sends),
+            cpu_us: median(samples.iter().map(|sample| sample.cpu_us)),
             rounds,
         }
     }
@@ -170,6 +173,7 @@ mod tests {
             .map(|&cycles_per_s| Sample {
                 cycles_per_s,
                 send: Percentiles::default(),
+                cpu_us: 0.0,
                 cycles_in_all: 0,
             })
             .collect();

@@ -107,6 +107,7 @@ struct Bench {
     hive: PathBuf,
     time: Duration,
     rounds: usize,
+    loads: Vec<Load>,
     wake_samples: u32,
     versions: Vec<PeerVersion>,
     notes: Vec<String>,
@@ -146,6 +147,7 @@ impl Bench {
             hive: options.hive_bin()?,
             time: options.time()?,
             rounds: options.rounds(),
+            loads: options.load.map_or(LOADS.to_vec(), |load| vec![load]),
             wake_samples: options.wake_samples(),
             versions: Vec::new(),
             notes: Vec::new(),
@@ -180,7 +182,7 @@ impl Bench {
             floor::serial(&dir, floor::Write::Append, self.time / 2)?,
             floor::serial(&dir, floor::Write::Overwrite, self.time / 2)?,
         ));
-        for load in LOADS {
+        for load in self.loads.clone() {
             for peer in in_turn(field, round) {
                 let kind = peer.kind();
                 if self.given_up.contains(&kind) {

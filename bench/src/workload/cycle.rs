@@ -1,7 +1,10 @@
 //! The whole life of a message, in a closed loop: the receiver parks, a durable send, the receiver
 //! has it, a durable ack. All clients run on this one thread, as they do for every peer.
 
-use std::time::{Duration, Instant};
+use std::{
+    str::FromStr,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, Result};
 use tokio::task::{JoinSet, LocalSet};
@@ -9,6 +12,7 @@ use tokio::task::{JoinSet, LocalSet};
 use super::body;
 use crate::{
     peer::{Peer, Receiver, Sender},
+    process::{Usage, family},
     stats::{Latencies, Percentiles},
 };
 
@@ -28,10 +32,23 @@ impl Load {
     }
 }
 
+impl FromStr for Load {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (clients, body_bytes) = text
+            .split_once('x')
+            .context("a load is CLIENTSxBYTES, such as 64x200")?;
+        Ok(Self::new(clients.parse()?, body_bytes.parse()?))
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) cycles_per_s: f64,
     pub(crate) send: Percentiles,
+    /// What the server's process spent on one cycle, user and system.
+    pub(crate) cpu_us: f64,
     /// All cycles, with those before the measured time.
     pub(crate) cycles_in_all: u64,
 }
@@ -44,6 +61,7 @@ pub(crate) async fn run<P: Peer>(peer: &P, load: Load, time: Duration) -> Result
         start,
         end: start + time,
     };
+    let before = cpu(peer);
     let tallies = LocalSet::new()
         .run_until(async {
             let mut clients = JoinSet::new();
@@ -57,11 +75,22 @@ pub(crate) async fn run<P: Peer>(peer: &P, load: Load, time: Duration) -> Result
             anyhow::Ok(all)
         })
         .await?;
+    let spent = cpu(peer).saturating_sub(before);
     Ok(Sample {
         cycles_per_s: tallies.cycles as f64 / time.as_secs_f64(),
         send: tallies.sends.summary(),
+        cpu_us: spent.as_secs_f64() * 1e6 / tallies.cycles_in_all.max(1) as f64,
         cycles_in_all: tallies.cycles_in_all,
     })
+}
+
+/// The CPU time of the server and of the processes it serves connections in.
+fn cpu<P: Peer>(peer: &P) -> Duration {
+    let processes = family(peer.pid()).into_iter();
+    processes
+        .filter_map(|pid| Usage::of(pid).ok())
+        .map(|usage| usage.cpu)
+        .sum()
 }
 
 /// The time in which a cycle must end to count.

@@ -3,8 +3,9 @@
 //! One thread owns the store, the roster and the parked receivers, so that none of them needs a
 //! lock and every rule sees one consistent hive. Work reaches it as jobs; it takes all that wait,
 //! runs them as operations of one group, commits, and then answers them: receivers first, because
-//! somebody waits there. With one client there is no added delay; under load groups form by
-//! themselves.
+//! somebody waits there. The agents' connections live on the same thread, so that a request is
+//! read, carried out, committed and answered without waking another one. With one client there is
+//! no added delay; under load, whatever arrived during one commit is the next group.
 //!
 //! The same thread fires reminders and expiries and does the chores, each from one next time: an
 //! idle broker sleeps.
@@ -13,27 +14,32 @@ mod agenda;
 mod chores;
 mod desk;
 mod lobby;
-mod postman;
+mod queue;
 mod report;
 mod writer;
 
 use std::{
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use hive_store::Receive;
 use hive_wire::{ErrorCode, WireError, agent::Messages};
-use tokio::sync::oneshot;
+use tokio::{
+    runtime::{EnterGuard, Handle},
+    sync::oneshot,
+};
 
 pub use desk::Desk;
 pub use lobby::Presence;
+use queue::{Found, Queue};
 pub use writer::{Parts, Writer};
 
 /// A handle for submitting work; share it freely.
 #[derive(Clone)]
 pub struct Broker {
     queue: Arc<Queue>,
+    runtime: Handle,
 }
 
 /// One piece of work for the broker's thread.
@@ -94,8 +100,14 @@ where
 }
 
 impl Broker {
-    /// Submits an operation. `done` is called on the broker's or the postman's thread once the
-    /// group is durable, or with why it was not; on the caller's own when the broker is stopping.
+    /// While the guard lives, sockets that are opened and tasks that are spawned belong to the
+    /// broker's own thread: what they submit is taken up without waking another one.
+    pub fn enter(&self) -> EnterGuard<'_> {
+        self.runtime.enter()
+    }
+
+    /// Submits an operation. `done` is called on the broker's thread once the group is durable, or
+    /// with why it was not; on the caller's own when the broker is stopping.
     pub fn submit<T: Send + 'static>(
         &self,
         operation: impl FnOnce(&mut Desk<'_>) -> Result<T, WireError> + Send + 'static,
@@ -148,85 +160,4 @@ impl Broker {
 fn stopping() -> WireError {
     WireError::new(ErrorCode::ShuttingDown, "the daemon is stopping")
         .hint("try again when it is back")
-}
-
-/// Jobs on their way to the broker's thread. Bounded by what connections may have in flight.
-#[derive(Default)]
-struct Queue {
-    waiting: Mutex<Waiting>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Waiting {
-    jobs: Vec<Box<dyn Job>>,
-    is_stopping: bool,
-    /// Whether the thread sleeps; waking it costs a system call.
-    is_asleep: bool,
-}
-
-/// What the thread found when it looked for work.
-enum Found {
-    Jobs,
-    Nothing,
-    Stop,
-}
-
-impl Queue {
-    fn push(&self, job: Box<dyn Job>) {
-        let mut waiting = self.lock();
-        if waiting.is_stopping {
-            drop(waiting);
-            job.refuse(stopping());
-            return;
-        }
-        waiting.jobs.push(job);
-        if waiting.is_asleep {
-            drop(waiting);
-            self.changed.notify_one();
-        }
-    }
-
-    fn stop(&self) {
-        self.lock().is_stopping = true;
-        self.changed.notify_one();
-    }
-
-    /// Moves everything that waits into `jobs`, sleeping until there is something or `until`.
-    fn take(&self, jobs: &mut Vec<Box<dyn Job>>, until: Option<Instant>) -> Found {
-        let mut waiting = self.lock();
-        loop {
-            if !waiting.jobs.is_empty() {
-                std::mem::swap(&mut waiting.jobs, jobs);
-                return Found::Jobs;
-            }
-            if waiting.is_stopping {
-                return Found::Stop;
-            }
-            waiting.is_asleep = true;
-            let Some(until) = until else {
-                waiting = self
-                    .changed
-                    .wait(waiting)
-                    .unwrap_or_else(PoisonError::into_inner);
-                waiting.is_asleep = false;
-                continue;
-            };
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                waiting.is_asleep = false;
-                return Found::Nothing;
-            }
-            let (lock, _) = self
-                .changed
-                .wait_timeout(waiting, left)
-                .unwrap_or_else(PoisonError::into_inner);
-            waiting = lock;
-            waiting.is_asleep = false;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }

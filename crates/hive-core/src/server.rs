@@ -7,6 +7,7 @@
 mod connection;
 mod listener;
 mod outbox;
+mod socket;
 
 pub(crate) use connection::{Limits, Service};
 pub(crate) use listener::Listener;

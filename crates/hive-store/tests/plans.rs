@@ -48,7 +48,7 @@ const HOT: &[(&str, &str)] = &[
         "PRIMARY KEY (recipient=? AND state=?)",
     ),
     (
-        "SELECT message, confirmed, deliveries, failures FROM mail",
+        "SELECT message, deliveries, failures, req, confirmed",
         "PRIMARY KEY (recipient=? AND state=?)",
     ),
     (

@@ -7,10 +7,7 @@ use std::io;
 
 use bytes::{Buf, Bytes, BytesMut};
 use thiserror::Error;
-use tokio::{
-    io::AsyncReadExt,
-    net::{UnixStream, unix::OwnedReadHalf},
-};
+use tokio::net::UnixStream;
 
 /// The longest line on any socket of the hive, newline excluded.
 pub const MAX_LINE: usize = 1024 * 1024;
@@ -72,14 +69,14 @@ impl LineBuffer {
         }
     }
 
-    /// [`Self::read_from`] for a stream that was split. A short read is taken as a sign that there
-    /// is no more, which saves a system call on every line.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub async fn read_half(&mut self, half: &mut OwnedReadHalf) -> io::Result<usize> {
-        half.readable().await?;
-        half.read_buf(self.room()).await
+    /// Adds bytes that were read elsewhere, at most a [`READ_CHUNK`] at a time. Call
+    /// [`Self::next_line`] until it has no more before adding again.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.bytes.is_empty() {
+            self.bytes = BytesMut::from(bytes);
+        } else {
+            self.room().extend_from_slice(bytes);
+        }
     }
 
     /// The next whole line without its newline, or none until more is read. Blank lines are

@@ -1,10 +1,13 @@
-//! The broker's thread: take what waits, run it as one group, commit, answer.
+//! The broker's thread: hear the agents' connections, take what waits, run it as one group, commit,
+//! answer.
 
 use std::{sync::Arc, thread::JoinHandle, time::Instant};
 
 use anyhow::Context;
 use hive_store::{Store, StoreError, event_log::EventLog, sqlite::Retention};
 use hive_wire::{ErrorCode, Timestamp, WireError};
+use tokio::{runtime::Builder, sync::oneshot};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     Broker, Found, Job, Queue,
@@ -12,7 +15,6 @@ use super::{
     chores::Chores,
     desk::{Desk, Spoken},
     lobby::Lobby,
-    postman::Postman,
     stopping,
 };
 use crate::{config::Config, metrics::Metrics, roster::Roster};
@@ -34,14 +36,19 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
 }
 
+/// How many connections are heard before the next group begins: all that are ready, within reason.
+const HEARD_PER_GROUP: u32 = 512;
+
 /// The running thread.
 #[derive(Debug)]
 pub struct Writer {
-    thread: JoinHandle<Result<(), StoreError>>,
+    thread: JoinHandle<()>,
+    outcome: oneshot::Receiver<Result<(), StoreError>>,
+    release: CancellationToken,
 }
 
 impl Writer {
-    /// Starts the thread. `on_end` is called when it has ended, for whatever reason.
+    /// Starts the thread. `on_end` is called when the broker has ended, for whatever reason.
     ///
     /// # Errors
     /// When the agenda cannot be read or no thread can be made.
@@ -63,34 +70,61 @@ impl Writer {
             lobby: Lobby::default(),
             agenda,
             chores: Chores::new(retention),
-            postman: Postman::start().context("cannot start the postman's thread")?,
         };
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .event_interval(HEARD_PER_GROUP)
+            .build()
+            .context("cannot set up the broker's thread")?;
+        let broker = Broker {
+            queue,
+            runtime: runtime.handle().clone(),
+        };
+        let release = CancellationToken::new();
+        let released = release.clone();
+        let (outcome_sender, outcome) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("broker".to_owned())
             .spawn(move || {
-                let _leaving = Leaving {
+                let leaving = Leaving {
                     queue: Arc::clone(&work.queue),
                     on_end: Some(on_end),
                 };
-                work.run()
+                let result = runtime.block_on(work.run());
+                drop(leaving);
+                // Nobody waits for it when the start itself failed.
+                drop(outcome_sender.send(result));
+                // The connections still have answers to write.
+                runtime.block_on(released.cancelled());
             })
             .context("cannot start the broker's thread")?;
-        Ok((Broker { queue }, Self { thread }))
+        let writer = Self {
+            thread,
+            outcome,
+            release,
+        };
+        Ok((broker, writer))
     }
 
-    /// Waits for the thread to end: how the store was closed, or why it failed.
+    /// Waits for the broker to end: how the store was closed, or why it failed. Connections go on
+    /// until [`Self::release`].
     ///
     /// # Errors
     /// What ended the store.
-    pub fn join(self) -> anyhow::Result<()> {
-        let result = self
-            .thread
-            .join()
-            .map_err(|_| anyhow::anyhow!("the broker panicked"))?;
+    pub async fn ended(&mut self) -> anyhow::Result<()> {
+        let result = (&mut self.outcome).await.context("the broker panicked")?;
         result.map_err(|error| {
             let remedy = error.remedy();
             anyhow::Error::new(error).context(format!("the store ended; {remedy}"))
         })
+    }
+
+    /// Lets the thread go, with whatever connections are left on it. Blocks until it is gone.
+    pub fn release(self) {
+        self.release.cancel();
+        if self.thread.join().is_err() {
+            tracing::error!("the broker's thread panicked");
+        }
     }
 }
 
@@ -116,14 +150,13 @@ struct Work {
     lobby: Lobby,
     agenda: Agenda,
     chores: Chores,
-    postman: Postman,
 }
 
 impl Work {
-    fn run(mut self) -> Result<(), StoreError> {
+    async fn run(mut self) -> Result<(), StoreError> {
         let mut jobs = Vec::new();
         let result = loop {
-            if let Found::Stop = self.queue.take(&mut jobs, self.wake_at()) {
+            if let Found::Stop = self.queue.take(&mut jobs, self.wake_at()).await {
                 break Ok(());
             }
             if let Err(error) = self.work_off(&mut jobs) {
@@ -174,7 +207,7 @@ impl Work {
                 Err(error)
             };
         }
-        self.postman.answer(answers);
+        answers.into_iter().for_each(|say| say(None));
         for event in spoken.events {
             self.parts.events.publish(event);
         }
@@ -269,10 +302,9 @@ impl Work {
         }
         self.queue.stop();
         let mut late = Vec::new();
-        while let Found::Jobs = self.queue.take(&mut late, None) {
+        while let Some(Found::Jobs) = self.queue.take_now(&mut late) {
             late.drain(..).for_each(|job| job.refuse(error.clone()));
         }
-        self.postman.stop();
         match result {
             Ok(()) => self.parts.store.close(),
             // Closing would write; a store that failed is left as it is.

@@ -175,6 +175,7 @@ impl Host {
             line_time: self.config.limits.line_time(),
             ..Limits::default()
         };
+        let _on_brokers_thread = self.broker.enter();
         let listener = Listener::start(
             &self.paths.agent_socket(name),
             caller,

@@ -9,13 +9,13 @@ use hive_wire::{
     line::{LineBuffer, LineTooLong, MAX_LINE},
 };
 use tokio::{
-    net::{UnixStream, unix::OwnedReadHalf},
+    net::UnixStream,
     sync::{Semaphore, SemaphorePermit},
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Outbox, Reply, outbox::Load};
+use super::{Outbox, Reply, outbox::Load, socket::Socket};
 
 /// What one socket's commands do.
 pub(crate) trait Service: Send + Sync + 'static {
@@ -81,11 +81,12 @@ pub(super) async fn serve<S: Service>(
     shared: &Shared<S>,
     stop: &CancellationToken,
 ) {
-    let (input, output) = stream.into_split();
-    let outbox = Outbox::new(output);
+    let outbox = match Socket::new(stream) {
+        Ok(socket) => Outbox::new(socket),
+        Err(error) => return tracing::warn!(%error, "cannot watch a connection"),
+    };
     let end = Connection {
         outbox: &outbox,
-        input,
         shared,
         lines: LineBuffer::new(MAX_LINE),
         may_hold_lines: false,
@@ -108,7 +109,6 @@ pub(super) async fn serve<S: Service>(
 
 struct Connection<'c, S> {
     outbox: &'c Arc<Outbox>,
-    input: OwnedReadHalf,
     shared: &'c Shared<S>,
     lines: LineBuffer,
     /// Whether whole lines may be left that there was no room for.
@@ -130,7 +130,10 @@ impl<S: Service> Connection<'_, S> {
             }
             let load = self.outbox.load();
             let Load { unsent, in_flight } = load;
-            if is_half_closed && unsent == 0 && (in_flight == 0 || self.outbox.has_hung_up()) {
+            if is_half_closed
+                && unsent == 0
+                && (in_flight == 0 || self.outbox.socket().has_hung_up())
+            {
                 return End::Quietly;
             }
             let limits = &self.shared.limits;
@@ -141,13 +144,12 @@ impl<S: Service> Connection<'_, S> {
             due_while(&mut line_due, is_late, limits.line_time);
             due_while(&mut unsent_due, unsent > 0, limits.write_time);
             let look_at = (!may_read).then(|| Instant::now() + LOOK_AGAIN);
-            // Every arm is cancel-safe: readiness, notifications and timers hold nothing.
+            // Every arm is cancel-safe: readiness, notifications and timers hold nothing. Deadlines
+            // come after what they wait for: a commit that took long is not the peer's fault.
             tokio::select! {
                 biased;
                 () = &mut stopped => return End::Quietly,
-                () = at(line_due) => return End::With(too_slow(limits.line_time)),
-                () = at(unsent_due) => return End::Quietly,
-                ready = self.outbox.stream().writable(), if unsent > 0 => {
+                ready = self.outbox.socket().writable(), if unsent > 0 => {
                     if ready.and_then(|()| self.outbox.flush()).is_err() {
                         return End::Quietly;
                     }
@@ -155,7 +157,7 @@ impl<S: Service> Connection<'_, S> {
                 permit = self.shared.large_lines.acquire(), if needs_permit => {
                     self.large = permit.ok();
                 }
-                read = self.lines.read_half(&mut self.input), if may_read && !needs_permit => {
+                read = self.outbox.socket().read(&mut self.lines), if may_read && !needs_permit => {
                     match read {
                         Ok(0) => {
                             self.end_of_input();
@@ -165,9 +167,11 @@ impl<S: Service> Connection<'_, S> {
                         Err(_) => return End::Quietly,
                     }
                 }
+                () = at(line_due) => return End::With(too_slow(limits.line_time)),
+                () = at(unsent_due) => return End::Quietly,
                 () = self.outbox.changed().notified() => {}
                 () = at(look_at) => {
-                    if self.outbox.has_hung_up() {
+                    if self.outbox.socket().has_hung_up() {
                         return End::Quietly;
                     }
                 }

@@ -1,8 +1,7 @@
 //! Replies on their way to a peer, in the right order.
 //!
 //! Requests without an id are answered in the order they came; those with one as soon as they are
-//! done. Replies are written by whoever has them, usually the broker's or the postman's thread
-//! right after a commit: going through the connection's own task would cost a thread switch on
+//! done. Replies are written by whoever has them, usually the broker right after a commit: going through the connection's own task would cost a thread switch on
 //! every answer. Only what the socket does not take at once waits for that task.
 
 use std::{
@@ -16,15 +15,15 @@ use hive_wire::{
     ErrorCode, WireError,
     command::{RequestId, encode_reply},
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
-use tokio::{net::unix::OwnedWriteHalf, sync::Notify};
+use tokio::sync::Notify;
 
+use super::socket::Socket;
 use crate::broker::Presence;
 
 /// The way back to one peer.
 pub(crate) struct Outbox {
-    stream: OwnedWriteHalf,
+    socket: Socket,
     state: Mutex<State>,
     /// Something changed that the connection's task may wait for.
     changed: Notify,
@@ -92,16 +91,16 @@ impl<T: Serialize> Reply<T> {
 }
 
 impl Outbox {
-    pub(crate) fn new(stream: OwnedWriteHalf) -> Arc<Self> {
+    pub(super) fn new(socket: Socket) -> Arc<Self> {
         Arc::new(Self {
-            stream,
+            socket,
             state: Mutex::default(),
             changed: Notify::new(),
         })
     }
 
-    pub(super) fn stream(&self) -> &OwnedWriteHalf {
-        &self.stream
+    pub(super) fn socket(&self) -> &Socket {
+        &self.socket
     }
 
     pub(super) fn changed(&self) -> &Notify {
@@ -176,7 +175,7 @@ impl Outbox {
     pub(super) fn flush(&self) -> io::Result<()> {
         let mut state = self.lock();
         while !state.unsent.is_empty() {
-            match self.stream.try_write(state.unsent.as_slices().0) {
+            match self.socket.try_write(state.unsent.as_slices().0) {
                 Ok(written) => drop(state.unsent.drain(..written)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
@@ -220,7 +219,7 @@ impl Outbox {
         }
         let mut rest = line;
         while state.unsent.is_empty() && !rest.is_empty() {
-            match self.stream.try_write(rest) {
+            match self.socket.try_write(rest) {
                 Ok(written) => rest = &rest[written..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // The connection's task sees the same on its next read, and ends.
@@ -242,25 +241,10 @@ impl Presence for Outbox {
             let state = self.lock();
             (state.is_closed, state.is_half_closed)
         };
-        !is_closed && (!is_half_closed || !self.has_hung_up())
+        !is_closed && (!is_half_closed || !self.socket.has_hung_up())
     }
 
     fn is_still_there(&self) -> bool {
-        !self.lock().is_closed && !self.has_hung_up()
-    }
-}
-
-impl Outbox {
-    /// Whether the peer closed both directions.
-    pub(super) fn has_hung_up(&self) -> bool {
-        let mut fds = [PollFd::new(self.stream.as_ref(), PollFlags::empty())];
-        let polled = poll(
-            &mut fds,
-            Some(&Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            }),
-        );
-        polled.is_err() || fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+        !self.lock().is_closed && !self.socket.has_hung_up()
     }
 }

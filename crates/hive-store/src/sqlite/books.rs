@@ -4,10 +4,10 @@
 //! It is undone with the operation or group that changed it, so that it never says more or less
 //! than the database; only the counters run on, because gaps are fine and reuse is not.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
-use hive_wire::{MessageId, Timestamp, TurnId};
-use rusqlite::{Connection, OptionalExtension};
+use hive_wire::{MessageId, ReqId, Timestamp, TurnId};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::{transient::Transients, turns::TurnIndex};
 
@@ -32,16 +32,36 @@ pub(super) struct Books {
 pub(super) struct Inbox {
     /// Messages in state stored.
     pub(super) depth: u32,
-    pub(super) open: Option<OpenTurn>,
+    /// Shared with whoever looks at it and with the way back; changed as a copy if need be.
+    pub(super) open: Option<Arc<OpenTurn>>,
 }
 
-/// The open turn of an agent.
+/// The open turn of an agent. It is on disk in the rows of what it holds, or else in a row of its
+/// own, or, while nothing about it was answered yet, not at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OpenTurn {
     pub(super) name: TurnId,
-    /// Its row; none while nothing about the turn was answered yet.
-    pub(super) seq: Option<i64>,
     pub(super) opened_at: Timestamp,
+    pub(super) has_row: bool,
+    /// The durable messages it holds.
+    pub(super) held: Vec<Held>,
+}
+
+/// A message that a turn holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) message: MessageId,
+    pub(super) deliveries: u32,
+    pub(super) failures: u32,
+    /// The receive that brought it.
+    pub(super) req: Option<ReqId>,
+    pub(super) confirmed: bool,
+}
+
+impl OpenTurn {
+    pub(super) fn is_on_disk(&self) -> bool {
+        self.has_row || !self.held.is_empty()
+    }
 }
 
 impl Books {
@@ -50,12 +70,7 @@ impl Books {
         let last = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
         Ok(Self {
             next_message: last("SELECT max(id) FROM messages")?.unwrap_or(0) + 1,
-            next_turn: last(
-                "SELECT max((SELECT ifnull(max(seq), 0) FROM turns), \
-                 (SELECT ifnull(max(seq), 0) FROM open_turns))",
-            )?
-            .unwrap_or(0)
-                + 1,
+            next_turn: last("SELECT max(seq) FROM turns")?.unwrap_or(0) + 1,
             inboxes: HashMap::new(),
             undo: Vec::new(),
             operation: 0,
@@ -146,25 +161,54 @@ fn read_inbox(conn: &Connection, recipient: &str) -> rusqlite::Result<Inbox> {
     let depth = conn
         .prepare_cached("SELECT count(*) FROM mail WHERE recipient = ?1 AND state = 0")?
         .query_row([recipient], |row| row.get(0))?;
-    let open = conn
-        .prepare_cached("SELECT name, seq, opened_at FROM open_turns WHERE agent = ?1")?
-        .query_row([recipient], |row| {
-            let seq = row.get(1)?;
-            // A name that the disk changed still has to give back what it holds.
-            let name = row
-                .get::<_, String>(0)
-                .ok()
-                .and_then(|name| name.parse().ok());
-            Ok(OpenTurn {
-                name: name.unwrap_or_else(|| damaged_name(seq)),
-                seq: Some(seq),
-                opened_at: Timestamp::from_millis(row.get(2)?),
-            })
-        })
-        .optional()?;
-    Ok(Inbox { depth, open })
+    let open = read_open_turn(conn, recipient)?;
+    Ok(Inbox {
+        depth,
+        open: open.map(Arc::new),
+    })
 }
 
-fn damaged_name(seq: i64) -> TurnId {
-    format!("damaged-{seq}").parse().expect("a legal name")
+fn read_open_turn(conn: &Connection, agent: &str) -> rusqlite::Result<Option<OpenTurn>> {
+    let mut open = conn
+        .prepare_cached("SELECT name, opened_at FROM open_turns WHERE agent = ?1")?
+        .query_row([agent], |row| turn_from(row, 0, true))
+        .optional()?;
+    let mut held = conn.prepare_cached(
+        "SELECT message, deliveries, failures, req, confirmed, held_by, held_since FROM mail \
+         WHERE recipient = ?1 AND state = 1 ORDER BY message",
+    )?;
+    let mut rows = held.query([agent])?;
+    while let Some(row) = rows.next()? {
+        if open.is_none() {
+            open = Some(turn_from(row, 5, false)?);
+        }
+        let message = held_from(row)?;
+        open.iter_mut()
+            .for_each(|open| open.held.push(message.clone()));
+    }
+    Ok(open)
+}
+
+/// The turn whose name and time stand from `column` on. One that the disk changed still has to
+/// give back what it holds.
+fn turn_from(row: &Row<'_>, column: usize, has_row: bool) -> rusqlite::Result<OpenTurn> {
+    let name = row.get::<_, String>(column).ok();
+    let name = name.and_then(|name| name.parse().ok());
+    Ok(OpenTurn {
+        name: name.unwrap_or_else(|| "damaged".parse().expect("a legal name")),
+        opened_at: Timestamp::from_millis(row.get(column + 1).unwrap_or(0)),
+        has_row,
+        held: Vec::new(),
+    })
+}
+
+fn held_from(row: &Row<'_>) -> rusqlite::Result<Held> {
+    let req: Option<String> = row.get(3)?;
+    Ok(Held {
+        message: MessageId(row.get(0)?),
+        deliveries: row.get(1)?,
+        failures: row.get(2)?,
+        req: req.and_then(|req| req.parse().ok()),
+        confirmed: row.get(4)?,
+    })
 }

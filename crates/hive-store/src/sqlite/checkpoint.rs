@@ -19,19 +19,21 @@ use super::{
     open::{io_error, keep_log_on_close},
 };
 
-/// With so much left to copy the thread is woken: 8 MiB.
-const COPY_FROM: u32 = 2_048;
+const MIB: u64 = 1024 * 1024;
+/// With so much left to copy the thread is woken.
+const COPY_FROM: u64 = 8 * MIB;
 /// From here on the log is to start over: just short of what is laid out beforehand.
-const START_OVER_FROM: u32 = 8_000;
+const START_OVER_FROM: u64 = 31 * MIB;
 /// How little the thread may have left for the writer to do the rest.
-const SMALL_REST: u32 = 256;
+const SMALL_REST: u64 = MIB;
 /// Here the writer copies whatever is left: the log must not grow for ever.
-const TOO_LONG: u32 = 8 * START_OVER_FROM;
+const TOO_LONG: u64 = 8 * START_OVER_FROM;
 
+/// The thread with its wake-up call. Dropped, it is gone: nobody has the database open any more.
 #[derive(Debug)]
 pub(super) struct Checkpointer {
-    wake: SyncSender<()>,
-    thread: JoinHandle<()>,
+    running: Option<(SyncSender<()>, JoinHandle<()>)>,
+    page_bytes: u64,
 }
 
 impl Checkpointer {
@@ -40,28 +42,36 @@ impl Checkpointer {
         keep_log_on_close(&conn, true)?;
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;
         conn.pragma_update(None, "synchronous", "full")?;
+        let page_bytes: u32 = conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
         let (wake, woken) = sync_channel(1);
         let thread = std::thread::Builder::new()
             .name("checkpoint".to_owned())
             .spawn(move || copy_when_woken(&conn, &woken, &mark))
             .map_err(|source| io_error(path, source))?;
-        Ok(Self { wake, thread })
+        Ok(Self {
+            running: Some((wake, thread)),
+            page_bytes: page_bytes.into(),
+        })
     }
 
     /// Called by the writer between groups.
     pub(super) fn after_commit(&self, conn: &Connection, guard: &Guard) {
-        let frames = guard.frames();
-        let rest = frames.saturating_sub(guard.frames_in_database());
-        if (frames >= START_OVER_FROM && rest <= SMALL_REST) || frames >= TOO_LONG {
+        let (frames, copied) = guard.frames();
+        let length = u64::from(frames) * self.page_bytes;
+        let rest = u64::from(frames.saturating_sub(copied)) * self.page_bytes;
+        if (length >= START_OVER_FROM && rest <= SMALL_REST) || length >= TOO_LONG {
             copy(conn, &guard.shared_mark());
             return;
         }
         // Not after every commit: a copy ends in syncs of its own, on the disk that the writer
         // is waiting for.
-        if rest < COPY_FROM && frames < START_OVER_FROM {
+        if rest < COPY_FROM && length < START_OVER_FROM {
             return;
         }
-        match self.wake.try_send(()) {
+        let Some((wake, _)) = &self.running else {
+            return;
+        };
+        match wake.try_send(()) {
             // Full: it is awake already and will see this commit too.
             Ok(()) | Err(TrySendError::Full(())) => {}
             Err(TrySendError::Disconnected(())) => {
@@ -71,8 +81,17 @@ impl Checkpointer {
     }
 
     pub(super) fn stop(self) {
-        drop(self.wake);
-        if self.thread.join().is_err() {
+        drop(self);
+    }
+}
+
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        let Some((wake, thread)) = self.running.take() else {
+            return;
+        };
+        drop(wake);
+        if thread.join().is_err() {
             tracing::error!("the checkpoint thread panicked");
         }
     }

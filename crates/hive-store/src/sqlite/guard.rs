@@ -133,14 +133,10 @@ impl Guard {
         Ok(())
     }
 
-    /// Frames in the log after the last commit.
-    pub(super) fn frames(&self) -> u32 {
-        lock(&self.mark).mark.frames
-    }
-
-    /// Frames that a checkpoint has copied.
-    pub(super) fn frames_in_database(&self) -> u32 {
-        lock(&self.mark).mark.in_database
+    /// Frames in the log after the last commit, and how many of them a checkpoint has copied.
+    pub(super) fn frames(&self) -> (u32, u32) {
+        let mark = lock(&self.mark).mark;
+        (mark.frames, mark.in_database)
     }
 
     /// Moves everything into the database file and notes that no log is needed.

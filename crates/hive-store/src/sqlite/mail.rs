@@ -21,7 +21,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::{
     Tx,
-    books::OpenTurn,
+    books::{Held, Inbox, OpenTurn},
     readers::{receipt_from, receipts},
     turns::Outcome,
 };
@@ -83,7 +83,7 @@ impl Mail for Tx<'_> {
                 ..Received::default()
             });
         };
-        let (mut open, displaced) = self.join_or_open(&receive.agent, turn)?;
+        let (open, displaced) = self.join_or_open(&receive.agent, turn)?;
         let mut received = Received {
             messages: Vec::new(),
             turn: Some(open.name.clone()),
@@ -93,10 +93,10 @@ impl Mail for Tx<'_> {
             received.messages = self.replay(&receive.agent, &open, req)?;
         }
         if received.messages.is_empty() {
-            received.messages = self.lease(receive, &mut open)?;
+            received.messages = self.lease(receive, &open)?;
         }
         if received.messages.is_empty() && !receive.parks {
-            self.turn_row(&receive.agent, &mut open)?;
+            self.write_turn(&receive.agent, &open)?;
         }
         Ok(received)
     }
@@ -105,15 +105,19 @@ impl Mail for Tx<'_> {
         let Some(open) = self.open_turn_named(agent, turn)? else {
             return Ok(0);
         };
-        let durable = match open.seq {
-            None => 0,
-            Some(_) => self
-                .conn
+        let is_of_req = |held: &Held| held.req.as_ref() == Some(req);
+        let durable = open.held.iter().filter(|held| is_of_req(held)).count();
+        if durable > 0 {
+            self.conn
                 .prepare_cached(
                     "UPDATE mail SET confirmed = 1 WHERE recipient = ?1 AND state = 1 AND req = ?2",
                 )?
-                .execute(params![agent.as_str(), req.as_str()])?,
-        };
+                .execute(params![agent.as_str(), req.as_str()])?;
+            self.change_open_turn(agent, |open| {
+                let of_req = open.held.iter_mut().filter(|held| is_of_req(held));
+                of_req.for_each(|held| held.confirmed = true);
+            })?;
+        }
         let transient = self.books.transients.confirm(agent.as_str(), req);
         Ok(count(durable) + transient)
     }
@@ -134,19 +138,19 @@ impl Mail for Tx<'_> {
             dead: 0,
         };
         let ids: BTreeSet<MessageId> = ids.iter().copied().collect();
-        for held in self.held(agent.as_str())? {
+        let seq = self.books.take_turn_seq();
+        for held in &open.held {
             let place = Place::leased(agent.as_str(), held.message);
             if held.confirmed || ids.contains(&held.message) {
-                self.finish(&place, MessageState::Acked, held.deliveries, open.seq)?;
+                self.finish(&place, MessageState::Acked, held.deliveries, Some(seq))?;
                 closed.acked += 1;
             } else {
-                self.move_to(&place, MessageState::Stored, held.failures)?;
+                self.move_to(&place, MessageState::Stored, held.failures, None)?;
                 closed.requeued += 1;
             }
         }
         closed.acked += self.books.transients.acked(agent.as_str(), &ids);
-        self.end_turn(agent, &open, Outcome::Acked, &closed)?;
-        self.books.inbox_mut(self.conn, agent.as_str())?.depth += closed.requeued;
+        self.end_turn(agent, &open, seq, Outcome::Acked, &closed)?;
         Ok(closed)
     }
 
@@ -180,7 +184,7 @@ impl Mail for Tx<'_> {
         match verdict {
             Verdict::Redeliver => {
                 self.books.inbox_mut(self.conn, &recipient)?.depth += 1;
-                self.move_to(&place, MessageState::Stored, 0)?;
+                self.move_to(&place, MessageState::Stored, 0, None)?;
                 Ok(MessageState::Stored)
             }
             Verdict::Discard => {
@@ -196,20 +200,13 @@ impl Mail for Tx<'_> {
     }
 
     fn inbox(&mut self, recipient: &Recipient) -> Result<InboxStatus, Refusal> {
-        let inbox = self.books.inbox(self.conn, recipient.as_str())?.clone();
+        let Inbox { depth, open } = self.books.inbox(self.conn, recipient.as_str())?.clone();
         let transients = &self.books.transients;
-        let mut inflight = transients.held(recipient.as_str());
-        if inbox.open.as_ref().is_some_and(|open| open.seq.is_some()) {
-            inflight += self
-                .conn
-                .prepare_cached("SELECT count(*) FROM mail WHERE recipient = ?1 AND state = 1")?
-                .query_row([recipient.as_str()], |row| row.get::<_, u32>(0))?;
-        }
-        let waiting = transients.waiting(recipient.as_str());
+        let held = open.as_ref().map_or(0, |open| count(open.held.len()));
         Ok(InboxStatus {
-            unread: inbox.depth + waiting,
-            inflight,
-            turn: inbox.open.map(|open| open.name),
+            unread: depth + transients.waiting(recipient.as_str()),
+            inflight: held + transients.held(recipient.as_str()),
+            turn: open.map(|open| open.name.clone()),
         })
     }
 }
@@ -243,14 +240,22 @@ impl Tx<'_> {
             .filter(|open| Some(&open.name) == receive.turn.as_ref());
         let is_alone = inbox.depth == 0 && self.books.transients.waiting(agent.as_str()) == 0;
         let is_plain = message.key.is_none() && !message.transient;
-        let (Some(mut open), true, true) = (open, is_alone, is_plain) else {
+        let (Some(open), true, true) = (open, is_alone, is_plain) else {
             return Ok(AtOnce::NotPossible(message));
         };
         let thread = self.thread_of(&message)?;
         let id = self.books.take_message_id();
         self.insert_message(id, &message, thread)?;
-        let seq = self.turn_row(agent, &mut open)?;
-        self.enqueue_leased(agent.as_str(), id, seq, receive.req.as_ref())?;
+        self.enqueue_leased(agent.as_str(), id, &open, receive.req.as_ref())?;
+        self.change_open_turn(agent, |open| {
+            open.held.push(Held {
+                message: id,
+                deliveries: 1,
+                failures: 0,
+                req: receive.req.clone(),
+                confirmed: false,
+            });
+        })?;
         let message = Message {
             id,
             from: message.from,
@@ -266,7 +271,7 @@ impl Tx<'_> {
         };
         let received = Received {
             messages: vec![message],
-            turn: Some(open.name),
+            turn: Some(open.name.clone()),
             displaced: None,
         };
         Ok(AtOnce::Leased(sent, received))
@@ -289,20 +294,20 @@ impl Tx<'_> {
             requeued: 0,
             dead: 0,
         };
-        for held in self.held(agent.as_str())? {
+        let seq = self.books.take_turn_seq();
+        for held in &open.held {
             let place = Place::leased(agent.as_str(), held.message);
             let failures = held.failures + u32::from(counts);
             if counts && failures >= self.limits.deliveries_before_dead {
-                self.move_to(&place, MessageState::Dead, failures)?;
+                self.move_to(&place, MessageState::Dead, failures, Some(seq))?;
                 closed.dead += 1;
             } else {
-                self.move_to(&place, MessageState::Stored, failures)?;
+                self.move_to(&place, MessageState::Stored, failures, None)?;
                 closed.requeued += 1;
             }
         }
         self.books.transients.given_back(agent.as_str());
-        self.end_turn(agent, open, outcome, &closed)?;
-        self.books.inbox_mut(self.conn, agent.as_str())?.depth += closed.requeued;
+        self.end_turn(agent, open, seq, outcome, &closed)?;
         Ok(closed)
     }
 

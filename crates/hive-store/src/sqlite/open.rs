@@ -18,10 +18,12 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003_reports.sql"),
+    include_str!("migrations/0004_turn_in_mail.sql"),
 ];
 
-/// Of new databases; an older file keeps its own. [`super::checkpoint`] counts frames of this size.
-const PAGE_SIZE: u32 = 4096;
+/// Of new databases; an older file keeps its own. A commit writes whole pages, each with two system
+/// calls: smaller ones make many of a few long messages, larger ones write much for a short one.
+const PAGE_SIZE: u32 = 8192;
 /// No database is smaller: SQLite takes such a file for a new one and removes the log beside it.
 const SMALLEST: u64 = 512;
 /// Up to this size the whole file is checked at every start.

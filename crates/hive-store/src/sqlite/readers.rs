@@ -20,14 +20,13 @@ macro_rules! receipts {
     ($tail:literal) => {
         concat!(
             "SELECT m.id, m.sender, m.recipient, coalesce(r.state, l.state), \
-             coalesce(r.deliveries, l.deliveries), coalesce(t.name, o.name), m.sent_at, \
+             coalesce(r.deliveries, l.deliveries), coalesce(t.name, l.held_by), m.sent_at, \
              r.settled_at, m.body, m.in_reply_to, m.checksum \
              FROM messages m \
              LEFT JOIN receipts r ON r.message = m.id \
              LEFT JOIN mail l ON l.recipient = m.recipient AND l.state IN (0, 1, 3) \
                AND l.message = m.id \
-             LEFT JOIN turns t ON t.seq = coalesce(r.turn, l.turn) \
-             LEFT JOIN open_turns o ON o.agent = m.recipient AND o.seq = l.turn ",
+             LEFT JOIN turns t ON t.seq = coalesce(r.turn, l.turn) ",
             $tail
         )
     };

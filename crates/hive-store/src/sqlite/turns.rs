@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     hash::{BuildHasher, RandomState},
+    sync::Arc,
 };
 
 use hive_wire::{
@@ -78,11 +79,14 @@ impl Tx<'_> {
     /// # Errors
     /// Those of SQLite.
     pub fn open_turn_id(&mut self, agent: &AgentName) -> Result<Option<TurnId>, Refusal> {
-        Ok(self.open_turn(agent)?.map(|open| open.name))
+        Ok(self.open_turn(agent)?.map(|open| open.name.clone()))
     }
 
     /// The agent's open turn.
-    pub(super) fn open_turn(&mut self, agent: &AgentName) -> rusqlite::Result<Option<OpenTurn>> {
+    pub(super) fn open_turn(
+        &mut self,
+        agent: &AgentName,
+    ) -> rusqlite::Result<Option<Arc<OpenTurn>>> {
         Ok(self.books.inbox(self.conn, agent.as_str())?.open.clone())
     }
 
@@ -91,7 +95,7 @@ impl Tx<'_> {
         &mut self,
         agent: &AgentName,
         turn: &TurnId,
-    ) -> Result<Option<OpenTurn>, Refusal> {
+    ) -> Result<Option<Arc<OpenTurn>>, Refusal> {
         let open = self.open_turn(agent)?;
         if turn.is_current() {
             return open.map(Some).ok_or(Refusal::NoOpenTurn);
@@ -99,61 +103,68 @@ impl Tx<'_> {
         Ok(open.filter(|open| open.name == *turn))
     }
 
-    /// Opens a turn in mind only; [`Self::turn_row`] writes it before anything is answered.
+    /// Opens a turn in mind only; it is written before anything is answered.
     pub(super) fn open_in_mind(
         &mut self,
         agent: &AgentName,
         name: &TurnId,
-    ) -> rusqlite::Result<OpenTurn> {
-        let open = OpenTurn {
+    ) -> rusqlite::Result<Arc<OpenTurn>> {
+        let open = Arc::new(OpenTurn {
             name: name.clone(),
-            seq: None,
             opened_at: self.now,
-        };
-        self.books.inbox_mut(self.conn, agent.as_str())?.open = Some(open.clone());
+            has_row: false,
+            held: Vec::new(),
+        });
+        self.books.inbox_mut(self.conn, agent.as_str())?.open = Some(Arc::clone(&open));
         Ok(open)
     }
 
-    /// The row of the open turn, written now if it was not.
-    pub(super) fn turn_row(
+    /// Changes the open turn in mind, along with its rows.
+    pub(super) fn change_open_turn(
         &mut self,
         agent: &AgentName,
-        open: &mut OpenTurn,
-    ) -> rusqlite::Result<i64> {
-        if let Some(seq) = open.seq {
-            return Ok(seq);
+        change: impl FnOnce(&mut OpenTurn),
+    ) -> rusqlite::Result<()> {
+        let inbox = self.books.inbox_mut(self.conn, agent.as_str())?;
+        if let Some(open) = &mut inbox.open {
+            change(Arc::make_mut(open));
         }
-        let seq = self.books.take_turn_seq();
+        Ok(())
+    }
+
+    /// Gives the open turn a row of its own, unless it is on disk already.
+    pub(super) fn write_turn(
+        &mut self,
+        agent: &AgentName,
+        open: &OpenTurn,
+    ) -> rusqlite::Result<()> {
+        if open.is_on_disk() {
+            return Ok(());
+        }
         self.conn
-            .prepare_cached("INSERT INTO open_turns VALUES (?1, ?2, ?3, ?4)")?
+            .prepare_cached("INSERT INTO open_turns VALUES (?1, ?2, ?3)")?
             .execute(params![
                 agent.as_str(),
-                seq,
                 open.name.as_str(),
                 open.opened_at.millis()
             ])?;
-        open.seq = Some(seq);
-        self.books.inbox_mut(self.conn, agent.as_str())?.open = Some(open.clone());
-        Ok(seq)
+        self.change_open_turn(agent, |open| open.has_row = true)
     }
 
-    /// Moves the open turn to those that ended.
+    /// Moves the open turn to those that ended, under the number `seq`.
     pub(super) fn end_turn(
         &mut self,
         agent: &AgentName,
         open: &OpenTurn,
+        seq: i64,
         outcome: Outcome,
         closed: &TurnClosed,
     ) -> rusqlite::Result<()> {
-        let seq = match open.seq {
-            None => self.books.take_turn_seq(),
-            Some(seq) => {
-                self.conn
-                    .prepare_cached("DELETE FROM open_turns WHERE agent = ?1")?
-                    .execute([agent.as_str()])?;
-                seq
-            }
-        };
+        if open.has_row {
+            self.conn
+                .prepare_cached("DELETE FROM open_turns WHERE agent = ?1")?
+                .execute([agent.as_str()])?;
+        }
         self.conn
             .prepare_cached("INSERT INTO turns VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
             .execute(params![
@@ -170,7 +181,9 @@ impl Tx<'_> {
         self.books
             .turns
             .insert(agent.as_str(), open.name.as_str(), seq);
-        self.books.inbox_mut(self.conn, agent.as_str())?.open = None;
+        let inbox = self.books.inbox_mut(self.conn, agent.as_str())?;
+        inbox.open = None;
+        inbox.depth += closed.requeued;
         Ok(())
     }
 

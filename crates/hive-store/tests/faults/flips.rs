@@ -136,11 +136,24 @@ fn a_turn_whose_name_changed_gives_back_what_it_holds() {
     hive.run(|tx| tx.receive(&receive("ada", "t1", 9)));
     hive.stop();
     hive.raw()
-        .execute("UPDATE open_turns SET name = 't' || char(7)", [])
+        .execute("UPDATE mail SET held_by = 't' || char(7)", [])
         .unwrap();
     hive.start().unwrap();
     let received = hive.run(|tx| tx.receive(&receive("ada", "t2", 9)));
     assert_eq!(received.messages.len(), 1);
+}
+
+#[test]
+fn an_empty_turn_whose_name_changed_can_be_displaced() {
+    let mut hive = Hive::new();
+    hive.run(|tx| tx.receive(&receive("ada", "t1", 9)));
+    hive.stop();
+    hive.raw()
+        .execute("UPDATE open_turns SET name = 't' || char(7)", [])
+        .unwrap();
+    hive.start().unwrap();
+    let received = hive.run(|tx| tx.receive(&receive("ada", "t2", 9)));
+    assert!(received.displaced.is_some());
 }
 
 #[test]

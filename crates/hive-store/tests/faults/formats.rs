@@ -1,12 +1,41 @@
 //! Formats: from every earlier one to the newest, none from the future.
 
-use hive_store::{Mail, StoreError, sqlite::MIGRATIONS};
+use hive_store::{Mail, Receive, StoreError, mail::Verdict, sqlite::MIGRATIONS};
+use hive_wire::{
+    MessageId,
+    agent::{MessageState, TurnResult},
+};
 
-use crate::common::{Hive, agent};
+use crate::common::{Hive, agent, receive};
 
 /// Rows as each format has them, by format. A new migration adds a line here.
 const SAMPLES: &[&str] = &[
     "",
+    "INSERT INTO meta VALUES ('hive_id', '00112233445566778899aabbccddeeff'), \
+       ('indexed_messages', 0);
+     INSERT INTO agents (name, runtime, port, created_at) VALUES ('ada', 'none', 8000, 5);
+     INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);
+     INSERT INTO messages VALUES
+       (1, 'bob', 'ada', 'acked', NULL, NULL, 1000, 5, 1648208861),
+       (2, 'bob', 'ada', 'dead', 1, 1, 1001, 4, 3619305896),
+       (3, 'bob', 'ada', 'discarded', NULL, NULL, 1002, 9, 364024766),
+       (4, 'bob', 'ada', 'held', NULL, NULL, 1003, 4, 697557347),
+       (5, 'bob', 'ada', 'waits', NULL, NULL, 1004, 5, 2014179882),
+       (6, 'ada', 'operator', 'for the operator', NULL, NULL, 1005, 16, 1569581979);
+     INSERT INTO mail VALUES ('ada', 3, 2, 5, 5, 2, NULL, 0), ('ada', 1, 4, 2, 1, 3, 'r1', 1),
+       ('ada', 0, 5, 0, 0, NULL, NULL, 0), ('operator', 0, 6, 0, 0, NULL, NULL, 0);
+     INSERT INTO receipts VALUES (1, 2, 1, 1, 2000), (3, 4, 5, 2, 2001);
+     INSERT INTO turns VALUES (1, 'ada', 't1', 1500, 2000, 1, 1, 0, 0),
+       (2, 'ada', 't2', 2000, 2001, 2, 0, 0, 2);
+     INSERT INTO open_turns VALUES ('ada', 3, 't3', 2500), ('bob', 4, 'empty', 2501);
+     INSERT INTO send_keys VALUES ('bob', 'k', 5, 1004);
+     INSERT INTO correspondence VALUES ('ada', 1), ('bob', 1);
+     INSERT INTO questions (asker, target, question, options, multi, asked_at)
+       VALUES ('ada', 'operator', 'why?', '[]', 0, 9);
+     INSERT INTO schedules (agent, prompt, next_at, created_at) VALUES ('ada', 'go', 8, 7);
+     INSERT INTO approvals (kind, agent, requested_by, diff, hash, reason, state, created_at)
+       VALUES ('spawn', 'cid', 'ada', '', 'h', 'help', 0, 6);
+     INSERT INTO permissions VALUES ('ada', '[]', '[]', 5);",
     "INSERT INTO meta VALUES ('hive_id', '00112233445566778899aabbccddeeff'), \
        ('indexed_messages', 0);
      INSERT INTO agents (name, runtime, port, created_at) VALUES ('ada', 'none', 8000, 5);
@@ -70,6 +99,58 @@ fn every_earlier_format_is_brought_to_the_newest() {
         hive.crash();
         assert!(hive.run(|tx| tx.receipt(id)).is_some());
     }
+}
+
+#[test]
+fn mail_and_turns_of_the_first_format_go_on() {
+    let mut hive = Hive::new();
+    hive.stop();
+    lay_down(&hive, 1);
+    hive.start().unwrap();
+    let look = |hive: &mut Hive, id: i64| {
+        let receipt = hive.run(|tx| tx.receipt(MessageId(id))).unwrap();
+        let turn = receipt.turn.map(|turn| turn.to_string());
+        (receipt.state, receipt.deliveries, turn)
+    };
+    let named = |turn: &str| Some(turn.to_owned());
+    for (id, receipt) in [
+        (1, (MessageState::Acked, 1, named("t1"))),
+        (2, (MessageState::Dead, 5, named("t2"))),
+        (3, (MessageState::Discarded, 5, named("t2"))),
+        (4, (MessageState::Leased, 2, named("t3"))),
+        (5, (MessageState::Stored, 0, None)),
+    ] {
+        assert_eq!(look(&mut hive, id), receipt, "message {id}");
+    }
+    let ada = agent("ada");
+    let end = |hive: &mut Hive, name: &str, turn: &str| {
+        let (name, turn) = (agent(name), turn.parse().unwrap());
+        hive.run(|tx| tx.ack_turn(&name, &turn, &[])).result
+    };
+    assert_eq!(end(&mut hive, "ada", "t1"), TurnResult::Already);
+    assert_eq!(end(&mut hive, "ada", "t2"), TurnResult::Superseded);
+    assert_eq!(
+        hive.run(|tx| tx.open_turn_id(&agent("bob"))),
+        Some("empty".parse().unwrap())
+    );
+    let repeated = Receive {
+        req: Some("r1".parse().unwrap()),
+        ..receive("ada", "t3", 9)
+    };
+    let held = hive.run(|tx| tx.receive(&repeated)).messages;
+    assert_eq!(held.len(), 1);
+    assert_eq!((held[0].id, held[0].delivery), (MessageId(4), 2));
+    let closed = hive.run(|tx| tx.ack_turn(&ada, &"t3".parse().unwrap(), &[]));
+    assert_eq!((closed.acked, closed.requeued), (1, 0), "it was confirmed");
+    assert_eq!(end(&mut hive, "bob", "empty"), TurnResult::Acked);
+    assert_eq!(hive.take("ada", 9), [MessageId(5)]);
+    let redelivered = hive.run(|tx| tx.settle(MessageId(2), Verdict::Redeliver));
+    assert_eq!(redelivered, MessageState::Stored);
+    assert_eq!(hive.take("ada", 9), [MessageId(2)]);
+    assert_eq!(hive.readers().operator_inbox(None).unwrap().rows.len(), 1);
+    hive.restart();
+    assert_eq!(look(&mut hive, 4), (MessageState::Acked, 2, named("t3")));
+    assert_eq!(hive.run(|tx| tx.open_turn_id(&ada)), None);
 }
 
 #[test]

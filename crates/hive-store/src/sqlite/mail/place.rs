@@ -3,7 +3,7 @@
 use hive_wire::{MessageId, ReqId, agent::MessageState};
 use rusqlite::{OptionalExtension, params};
 
-use crate::sqlite::{Tx, readers::state_from};
+use crate::sqlite::{Tx, books::OpenTurn, readers::state_from};
 
 /// A row of `mail`, by its key.
 #[derive(Debug, Clone, Copy)]
@@ -11,14 +11,6 @@ pub(super) struct Place<'a> {
     pub(super) recipient: &'a str,
     pub(super) state: MessageState,
     pub(super) message: MessageId,
-}
-
-/// A leased message on its way out of its turn.
-pub(super) struct Held {
-    pub(super) message: MessageId,
-    pub(super) confirmed: bool,
-    pub(super) deliveries: u32,
-    pub(super) failures: u32,
 }
 
 impl<'a> Place<'a> {
@@ -43,7 +35,7 @@ impl Tx<'_> {
     /// A new message's place in its inbox.
     pub(super) fn enqueue(&self, recipient: &str, message: MessageId) -> rusqlite::Result<()> {
         self.conn
-            .prepare_cached("INSERT INTO mail VALUES (?1, 0, ?2, 0, 0, NULL, NULL, 0)")?
+            .prepare_cached("INSERT INTO mail VALUES (?1, 0, ?2, 0, 0, NULL, NULL, NULL, NULL, 0)")?
             .execute(params![recipient, message.0])
             .map(|_| ())
     }
@@ -53,45 +45,34 @@ impl Tx<'_> {
         &self,
         recipient: &str,
         message: MessageId,
-        turn: i64,
+        turn: &OpenTurn,
         req: Option<&ReqId>,
     ) -> rusqlite::Result<()> {
         self.conn
-            .prepare_cached("INSERT INTO mail VALUES (?1, 1, ?2, 1, 0, ?3, ?4, 0)")?
-            .execute(params![recipient, message.0, turn, req.map(ReqId::as_str)])
+            .prepare_cached("INSERT INTO mail VALUES (?1, 1, ?2, 1, 0, NULL, ?3, ?4, ?5, 0)")?
+            .execute(params![
+                recipient,
+                message.0,
+                turn.name.as_str(),
+                turn.opened_at.millis(),
+                req.map(ReqId::as_str)
+            ])
             .map(|_| ())
     }
 
-    /// What the open turn of this agent holds.
-    pub(super) fn held(&self, agent: &str) -> rusqlite::Result<Vec<Held>> {
-        self.conn
-            .prepare_cached(
-                "SELECT message, confirmed, deliveries, failures FROM mail \
-                 WHERE recipient = ?1 AND state = 1 ORDER BY message",
-            )?
-            .query_map([agent], |row| {
-                Ok(Held {
-                    message: MessageId(row.get(0)?),
-                    confirmed: row.get(1)?,
-                    deliveries: row.get(2)?,
-                    failures: row.get(3)?,
-                })
-            })?
-            .collect()
-    }
-
     /// To another open state. Back among the stored it lies where it was, because they are in the
-    /// order of ids. A dead letter keeps its turn: it is part of the receipt.
+    /// order of ids. A dead letter names the turn that it failed in: it is part of the receipt.
     pub(super) fn move_to(
         &self,
         from: &Place<'_>,
         to: MessageState,
         failures: u32,
+        turn: Option<i64>,
     ) -> rusqlite::Result<()> {
         self.conn
             .prepare_cached(
-                "UPDATE mail SET state = ?4, failures = ?5, req = NULL, confirmed = 0, \
-                 turn = CASE WHEN ?4 = 3 THEN turn END \
+                "UPDATE mail SET state = ?4, failures = ?5, turn = ?6, held_by = NULL, \
+                 held_since = NULL, req = NULL, confirmed = 0 \
                  WHERE recipient = ?1 AND state = ?2 AND message = ?3",
             )?
             .execute(params![
@@ -99,7 +80,8 @@ impl Tx<'_> {
                 from.state as i64,
                 from.message.0,
                 to as i64,
-                failures
+                failures,
+                turn
             ])
             .map(|_| ())
     }

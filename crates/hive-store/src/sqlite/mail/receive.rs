@@ -1,5 +1,7 @@
 //! Handing messages over: to a turn, or acked at once.
 
+use std::sync::Arc;
+
 use hive_wire::{
     AgentName, MessageId, ReqId, TurnId,
     agent::{Message, MessageState},
@@ -9,11 +11,32 @@ use rusqlite::params;
 use super::{BATCH_BYTES, ENVELOPE_BYTES, count, place::Place, row::message_from};
 use crate::{
     Receive, Refusal,
-    sqlite::{Tx, books::OpenTurn, turns::Outcome},
+    sqlite::{
+        Tx,
+        books::{Held, OpenTurn},
+        turns::Outcome,
+    },
 };
 
 /// The most durable messages that one turn may hold when it asks for more.
-const MAX_HELD: u32 = 4_096;
+const MAX_HELD: usize = 4_096;
+
+/// A waiting message, numbered for its next delivery.
+struct Waiting {
+    message: Message,
+    failures: u32,
+}
+
+/// Refuses a turn that holds more than it could ever deal with: ending it is one operation.
+fn check_room(open: &OpenTurn) -> Result<(), Refusal> {
+    if open.held.len() >= MAX_HELD {
+        return Err(Refusal::TooMany {
+            what: "messages in one turn",
+            limit: count(MAX_HELD),
+        });
+    }
+    Ok(())
+}
 
 impl Tx<'_> {
     /// The turn that `name` stands for, opened if it is new, and the one it displaced.
@@ -21,7 +44,7 @@ impl Tx<'_> {
         &mut self,
         agent: &AgentName,
         name: &TurnId,
-    ) -> Result<(OpenTurn, Option<TurnId>), Refusal> {
+    ) -> Result<(Arc<OpenTurn>, Option<TurnId>), Refusal> {
         if let Some(open) = self.open_turn_named(agent, name)? {
             return Ok((open, None));
         }
@@ -43,7 +66,7 @@ impl Tx<'_> {
         req: &ReqId,
     ) -> Result<Vec<Message>, Refusal> {
         let mut messages = self.books.transients.replay(agent.as_str(), req);
-        if open.seq.is_some() {
+        if !open.held.is_empty() {
             let mut held = self.conn.prepare_cached(
                 "SELECT l.message, m.sender, m.recipient, m.body, m.in_reply_to, m.sent_at, m.size, \
                  m.checksum, l.deliveries FROM mail l LEFT JOIN messages m ON m.id = l.message \
@@ -61,59 +84,62 @@ impl Tx<'_> {
     pub(super) fn lease(
         &mut self,
         receive: &Receive,
-        open: &mut OpenTurn,
+        open: &OpenTurn,
     ) -> Result<Vec<Message>, Refusal> {
         let agent = &receive.agent;
-        self.check_room(agent, open)?;
+        check_room(open)?;
         let (transient, bytes) =
             self.books
                 .transients
                 .fitting(agent.as_str(), receive.max, BATCH_BYTES);
         let durable = self.oldest_waiting(agent, receive.max - transient, bytes)?;
         if transient == 0 && durable.is_empty() {
-            return Ok(durable);
+            return Ok(Vec::new());
         }
-        let seq = self.turn_row(agent, open)?;
-        let req = receive.req.as_ref().map(ReqId::as_str);
-        for message in &durable {
+        if durable.is_empty() {
+            self.write_turn(agent, open)?;
+        }
+        self.hold(receive, open, &durable)?;
+        let mut messages =
+            self.books
+                .transients
+                .take(agent.as_str(), transient, true, receive.req.as_ref());
+        messages.extend(durable.into_iter().map(|waiting| waiting.message));
+        Ok(messages)
+    }
+
+    /// Leases waiting messages to the open turn.
+    fn hold(
+        &mut self,
+        receive: &Receive,
+        open: &OpenTurn,
+        waiting: &[Waiting],
+    ) -> rusqlite::Result<()> {
+        let agent = &receive.agent;
+        for Waiting { message, .. } in waiting {
             self.conn
                 .prepare_cached(
-                    "UPDATE mail SET state = 1, deliveries = ?3, turn = ?4, req = ?5, \
-                     confirmed = 0 WHERE recipient = ?1 AND state = 0 AND message = ?2",
+                    "UPDATE mail SET state = 1, deliveries = ?3, held_by = ?4, held_since = ?5, \
+                     req = ?6 WHERE recipient = ?1 AND state = 0 AND message = ?2",
                 )?
                 .execute(params![
                     agent.as_str(),
                     message.id.0,
                     message.delivery,
-                    seq,
-                    req
+                    open.name.as_str(),
+                    open.opened_at.millis(),
+                    receive.req.as_ref().map(ReqId::as_str)
                 ])?;
         }
-        self.took(agent, durable.len())?;
-        let mut messages =
-            self.books
-                .transients
-                .take(agent.as_str(), transient, true, receive.req.as_ref());
-        messages.extend(durable);
-        Ok(messages)
-    }
-
-    /// Refuses a turn that holds more than it could ever deal with: ending it is one operation.
-    fn check_room(&self, agent: &AgentName, open: &OpenTurn) -> Result<(), Refusal> {
-        if open.seq.is_none() {
-            return Ok(());
-        }
-        let held: u32 = self
-            .conn
-            .prepare_cached("SELECT count(*) FROM mail WHERE recipient = ?1 AND state = 1")?
-            .query_row([agent.as_str()], |row| row.get(0))?;
-        if held >= MAX_HELD {
-            return Err(Refusal::TooMany {
-                what: "messages in one turn",
-                limit: MAX_HELD,
-            });
-        }
-        Ok(())
+        self.took(agent, waiting.len())?;
+        let held = waiting.iter().map(|waiting| Held {
+            message: waiting.message.id,
+            deliveries: waiting.message.delivery,
+            failures: waiting.failures,
+            req: receive.req.clone(),
+            confirmed: false,
+        });
+        self.change_open_turn(agent, |open| open.held.extend(held))
     }
 
     /// Acks and returns the oldest waiting messages.
@@ -124,7 +150,7 @@ impl Tx<'_> {
                 .transients
                 .fitting(agent.as_str(), receive.max, BATCH_BYTES);
         let durable = self.oldest_waiting(agent, receive.max - transient, bytes)?;
-        for message in &durable {
+        for Waiting { message, .. } in &durable {
             let waiting = Place::stored(agent.as_str(), message.id);
             self.finish(&waiting, MessageState::Acked, message.delivery, None)?;
         }
@@ -133,7 +159,7 @@ impl Tx<'_> {
             .books
             .transients
             .take(agent.as_str(), transient, false, None);
-        messages.extend(durable);
+        messages.extend(durable.into_iter().map(|waiting| waiting.message));
         Ok(messages)
     }
 
@@ -144,7 +170,7 @@ impl Tx<'_> {
         agent: &AgentName,
         max: u32,
         taken: u32,
-    ) -> Result<Vec<Message>, Refusal> {
+    ) -> Result<Vec<Waiting>, Refusal> {
         if max == 0 || self.books.inbox(self.conn, agent.as_str())?.depth == 0 {
             return Ok(Vec::new());
         }
@@ -164,10 +190,11 @@ impl Tx<'_> {
         agent: &AgentName,
         max: u32,
         taken: u32,
-    ) -> Result<(Vec<Message>, Vec<MessageId>), Refusal> {
+    ) -> Result<(Vec<Waiting>, Vec<MessageId>), Refusal> {
         let mut waiting = self.conn.prepare_cached(
             "SELECT l.message, m.sender, m.recipient, m.body, m.in_reply_to, m.sent_at, m.size, \
-             m.checksum, l.deliveries FROM mail l LEFT JOIN messages m ON m.id = l.message \
+             m.checksum, l.deliveries, l.failures FROM mail l \
+             LEFT JOIN messages m ON m.id = l.message \
              WHERE l.recipient = ?1 AND l.state = 0 ORDER BY l.message LIMIT ?2",
         )?;
         let mut rows = waiting.query(params![agent.as_str(), max])?;
@@ -180,7 +207,10 @@ impl Tx<'_> {
                 break;
             }
             match message_from(row, agent, 1) {
-                Ok(message) => messages.push(message),
+                Ok(message) => messages.push(Waiting {
+                    message,
+                    failures: row.get(9)?,
+                }),
                 Err(Refusal::Damaged(id)) => damaged.push(id),
                 Err(refusal) => return Err(refusal),
             }
@@ -193,7 +223,12 @@ impl Tx<'_> {
     fn bury(&mut self, agent: &AgentName, damaged: &[MessageId]) -> rusqlite::Result<()> {
         for id in damaged {
             tracing::error!(message = id.0, %agent, "a message is damaged on disk: dead letter");
-            self.move_to(&Place::stored(agent.as_str(), *id), MessageState::Dead, 0)?;
+            self.move_to(
+                &Place::stored(agent.as_str(), *id),
+                MessageState::Dead,
+                0,
+                None,
+            )?;
         }
         if damaged.is_empty() {
             return Ok(());

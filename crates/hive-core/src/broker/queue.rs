@@ -1,0 +1,115 @@
+//! Jobs on their way to the broker's thread. Bounded by what connections may have in flight.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use tokio::{sync::Notify, task::yield_now, time::timeout_at};
+
+use super::{Job, stopping};
+
+/// How often the connections are heard before a group begins, as long as each time brings more.
+const HEARINGS: u32 = 4;
+
+#[derive(Default)]
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    jobs: Vec<Box<dyn Job>>,
+    is_stopping: bool,
+    /// Whether the broker waits; waking it may cost a system call.
+    is_asleep: bool,
+}
+
+/// What the broker found when it looked for work.
+pub(super) enum Found {
+    Jobs,
+    Nothing,
+    Stop,
+}
+
+impl Queue {
+    pub(super) fn push(&self, job: Box<dyn Job>) {
+        let mut waiting = self.lock();
+        if waiting.is_stopping {
+            drop(waiting);
+            job.refuse(stopping());
+            return;
+        }
+        waiting.jobs.push(job);
+        let is_asleep = std::mem::take(&mut waiting.is_asleep);
+        drop(waiting);
+        if is_asleep {
+            self.changed.notify_one();
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        self.lock().is_stopping = true;
+        self.changed.notify_one();
+    }
+
+    /// Moves everything that waits into `jobs`, sleeping until there is something or `until`.
+    pub(super) async fn take(&self, jobs: &mut Vec<Box<dyn Job>>, until: Option<Instant>) -> Found {
+        loop {
+            self.gather().await;
+            match self.take_now(jobs) {
+                Some(found) => return found,
+                None if !self.sleep(until).await => return Found::Nothing,
+                None => {}
+            }
+        }
+    }
+
+    /// Hears the connections, which live on the same thread, for as long as they bring more: so
+    /// that a flood of jobs does not silence them, and one sync serves everybody who is ready. It
+    /// never waits for anybody: a job that comes alone is taken up at once.
+    async fn gather(&self) {
+        let mut heard = 0;
+        for _ in 0..HEARINGS {
+            let waiting = self.lock().jobs.len();
+            if waiting == heard {
+                return;
+            }
+            heard = waiting;
+            yield_now().await;
+        }
+    }
+
+    /// The same without waiting; none when nothing is there.
+    pub(super) fn take_now(&self, jobs: &mut Vec<Box<dyn Job>>) -> Option<Found> {
+        let mut waiting = self.lock();
+        if !waiting.jobs.is_empty() {
+            std::mem::swap(&mut waiting.jobs, jobs);
+            return Some(Found::Jobs);
+        }
+        if waiting.is_stopping {
+            return Some(Found::Stop);
+        }
+        waiting.is_asleep = true;
+        None
+    }
+
+    /// Waits for a change; false when `until` comes first.
+    async fn sleep(&self, until: Option<Instant>) -> bool {
+        let changed = self.changed.notified();
+        match until {
+            None => changed.await,
+            Some(until) if timeout_at(until.into(), changed).await.is_err() => {
+                self.lock().is_asleep = false;
+                return false;
+            }
+            Some(_) => {}
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

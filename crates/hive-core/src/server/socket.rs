@@ -1,0 +1,102 @@
+//! One peer's stream, watched for input only.
+//!
+//! Whoever watches a stream for room to write is woken each time the peer reads, which is once per
+//! reply and nearly always for nothing. So that is watched for only while the peer lags behind.
+
+use std::{
+    io::{self, Read},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::net,
+    },
+};
+
+use hive_wire::line::{LineBuffer, READ_CHUNK};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    net::{SendFlags, send},
+};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    net::UnixStream,
+};
+
+pub(super) struct Socket {
+    stream: AsyncFd<net::UnixStream>,
+}
+
+impl Socket {
+    pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
+        let stream = watch(stream.into_std()?, Interest::READABLE)?;
+        Ok(Self { stream })
+    }
+
+    /// Reads what has arrived; 0 at the end of the stream.
+    ///
+    /// Cancel-safe: a call that is dropped has read nothing.
+    pub(super) async fn read(&self, lines: &mut LineBuffer) -> io::Result<usize> {
+        loop {
+            let mut ready = self.stream.readable().await?;
+            match read_chunk(ready.get_inner(), lines) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+                Ok(read) => {
+                    // A short read is taken as a sign that there is no more, which saves a system
+                    // call on every line; should more have come meanwhile, it stays ready.
+                    if (1..READ_CHUNK).contains(&read) {
+                        ready.clear_ready();
+                    }
+                    return Ok(read);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Writes as much as the peer has room for.
+    pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        send(&self.stream, bytes, flags).map_err(io::Error::from)
+    }
+
+    /// Waits until the peer has room again.
+    ///
+    /// Cancel-safe: it holds nothing but the wait itself.
+    pub(super) async fn writable(&self) -> io::Result<()> {
+        let stream = self.stream.get_ref().try_clone()?;
+        let watched = watch(stream, Interest::WRITABLE)?;
+        watched.writable().await.map(|_| ())
+    }
+
+    /// Whether the peer closed both directions.
+    pub(super) fn has_hung_up(&self) -> bool {
+        let mut fds = [PollFd::new(self, PollFlags::empty())];
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let polled = poll(&mut fds, Some(&at_once));
+        polled.is_err() || fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe for types that may change their descriptor; a stream does not"
+)]
+fn watch(stream: net::UnixStream, interest: Interest) -> io::Result<AsyncFd<net::UnixStream>> {
+    AsyncFd::with_interest(stream, interest)
+}
+
+/// Reads into the stack first: most lines are short, and a connection that idles has no buffer.
+fn read_chunk(mut stream: &net::UnixStream, lines: &mut LineBuffer) -> io::Result<usize> {
+    let mut chunk = [0; READ_CHUNK];
+    let read = stream.read(&mut chunk)?;
+    lines.push(&chunk[..read]);
+    Ok(read)
+}
