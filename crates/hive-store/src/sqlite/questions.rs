@@ -140,6 +140,21 @@ impl Tx<'_> {
         rows.map_err(Refusal::Sqlite)
     }
 
+    /// Who waits for whom: asker and target of every open question between agents, each pair once.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn open_question_pairs(&self) -> Result<Vec<(String, String)>, Refusal> {
+        let sql = "SELECT DISTINCT asker, target FROM questions INDEXED BY questions_asked \
+                   WHERE answer IS NULL AND target <> 'operator' LIMIT 10000";
+        let pairs: rusqlite::Result<_> = self
+            .conn
+            .prepare_cached(sql)?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect();
+        pairs.map_err(Refusal::Sqlite)
+    }
+
     /// How many questions of this asker wait for an answer.
     ///
     /// # Errors
