@@ -8,12 +8,14 @@ pub mod broker;
 pub mod cli;
 pub mod config;
 pub mod daemon;
+pub mod journal;
 pub mod paths;
 
 mod access;
 mod agent_commands;
 mod companions;
 mod credentials;
+mod cron;
 mod engine;
 mod harnesses;
 mod host_commands;
@@ -21,10 +23,13 @@ mod http;
 mod metrics;
 mod model;
 mod pages;
+mod permissions;
 mod ports;
 mod roster;
 mod server;
+mod spill;
 mod supervisor;
+mod waiting;
 
 /// Runs this process as the keeper of an agent, if it was started as one; how that ended.
 pub fn keeper() -> Option<std::process::ExitCode> {

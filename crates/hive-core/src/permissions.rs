@@ -141,7 +141,11 @@ impl Grants {
             recipients.insert(Recipient::Operator);
         }
         Self {
-            groups: stored.groups.iter().filter_map(|w| w.parse().ok()).collect(),
+            groups: stored
+                .groups
+                .iter()
+                .filter_map(|w| w.parse().ok())
+                .collect(),
             capabilities: stored
                 .capabilities
                 .iter()

@@ -186,14 +186,14 @@ fn m4_questions_expire_in_the_order_of_their_time() {
     ask(&mut hive, "ada", "bob", None);
     let next = |hive: &mut Hive| hive.run(|tx| tx.next_expiry());
     assert_eq!(next(&mut hive), Some(at(now + 1_000)));
-    assert!(hive.run(|tx| tx.expired_questions()).is_empty());
+    assert!(hive.run(|tx| tx.expired_questions(100)).is_empty());
     hive.clock = now + 5_000;
-    assert_eq!(hive.run(|tx| tx.expired_questions()), [soon, late]);
+    assert_eq!(hive.run(|tx| tx.expired_questions(100)), [soon, late]);
     for id in [soon, late] {
         let row = hive.run(|tx| tx.end_question(id, &QuestionEnd::Expired));
         assert_eq!(row.answer.as_deref(), Some("[expired]"));
     }
-    assert!(hive.run(|tx| tx.expired_questions()).is_empty());
+    assert!(hive.run(|tx| tx.expired_questions(100)).is_empty());
     assert_eq!(next(&mut hive), None, "what never expires is on no agenda");
 }
 
@@ -245,21 +245,21 @@ fn m8_reminders_are_bounded_and_fire_once_in_order() {
     let of_ada = hive.run(|tx| tx.reminders_of(&agent("ada")));
     assert_eq!(ids(&of_ada), [first, same, late]);
     assert_eq!(hive.run(|tx| tx.next_reminder()), Some(at(now + 1_000)));
-    assert!(hive.run(|tx| tx.take_due_reminders()).is_empty());
+    assert!(hive.run(|tx| tx.take_due_reminders(100)).is_empty());
     hive.clock = now + 5_000;
     let undone = refused(&mut hive, |tx| {
-        assert_eq!(tx.take_due_reminders()?.len(), 3);
+        assert_eq!(tx.take_due_reminders(100)?.len(), 3);
         Err::<(), _>(Refusal::Denied("no".to_owned()))
     });
     assert!(matches!(undone, Refusal::Denied(_)));
-    let fired = hive.run(|tx| tx.take_due_reminders());
+    let fired = hive.run(|tx| tx.take_due_reminders(100));
     assert_eq!(ids(&fired), [first, same, late]);
     assert_eq!(
         (fired[0].body.as_str(), fired[0].agent.as_str()),
         ("first", "ada")
     );
     hive.crash();
-    assert!(hive.run(|tx| tx.take_due_reminders()).is_empty());
+    assert!(hive.run(|tx| tx.take_due_reminders(100)).is_empty());
     assert_eq!(hive.readers().counts().unwrap().reminders, 1);
     assert_eq!(hive.run(|tx| tx.next_reminder()), Some(at(now + 9_000)));
 }
@@ -284,8 +284,8 @@ fn more_reminders_than_one_look_takes_are_taken_by_the_next() {
     for n in 0..150 {
         hive.run(|tx| tx.remind(&agent("ada"), "x", at(n), 1_000));
     }
-    assert_eq!(hive.run(|tx| tx.take_due_reminders()).len(), 100);
-    assert_eq!(hive.run(|tx| tx.take_due_reminders()).len(), 50);
+    assert_eq!(hive.run(|tx| tx.take_due_reminders(100)).len(), 100);
+    assert_eq!(hive.run(|tx| tx.take_due_reminders(100)).len(), 50);
 }
 
 fn schedule(name: &str, next_at: i64) -> NewSchedule {
@@ -323,9 +323,9 @@ fn schedules_are_due_moved_on_and_ended() {
         (kept.agent.as_str(), kept.next_at),
         ("ada", at(now + 1_000))
     );
-    assert!(hive.run(|tx| tx.due_schedules()).is_empty());
+    assert!(hive.run(|tx| tx.due_schedules(100)).is_empty());
     hive.clock = now + 10_000;
-    assert_eq!(ids(&hive.run(|tx| tx.due_schedules())), [soon, late]);
+    assert_eq!(ids(&hive.run(|tx| tx.due_schedules(100))), [soon, late]);
     let sent = Firing::Sent(MessageId(7));
     hive.run(|tx| tx.fired(soon, Firing::LeftOut(3), Some(at(now + 20_000))));
     assert_eq!(hive.run(|tx| tx.next_schedule()), Some(at(now + 5_000)));
@@ -338,7 +338,7 @@ fn schedules_are_due_moved_on_and_ended() {
     let fired = &hive.run(|tx| tx.schedules_of(&agent("ada")))[0];
     assert_eq!((fired.missed, fired.message), (0, Some(MessageId(7))));
     assert_eq!(fired.fired_at, Some(fired_at));
-    assert!(hive.run(|tx| tx.due_schedules()).is_empty());
+    assert!(hive.run(|tx| tx.due_schedules(100)).is_empty());
     assert_eq!(hive.readers().schedules().unwrap().len(), 2);
     let other = refused(&mut hive, |tx| {
         tx.cancel_schedule(Some(&agent("bob")), soon)
@@ -349,7 +349,7 @@ fn schedules_are_due_moved_on_and_ended() {
         tx.cancel_schedule(Some(&agent("ada")), soon)
     });
     assert!(matches!(twice, Refusal::NotFound { .. }), "{twice}");
-    hive.run(|tx| tx.clear_agenda(&agent("bob")));
+    hive.run(|tx| tx.clear_schedules(&agent("bob")));
     assert!(hive.readers().schedules().unwrap().is_empty());
     assert_eq!(hive.run(|tx| tx.next_schedule()), None);
 }

@@ -86,7 +86,11 @@ impl Gate {
         agent.as_str() == self.root_agent
     }
 
-    fn pass<'p>(&self, agents: &'p mut BTreeMap<AgentName, Pass>, agent: &AgentName) -> &'p mut Pass {
+    fn pass<'p>(
+        &self,
+        agents: &'p mut BTreeMap<AgentName, Pass>,
+        agent: &AgentName,
+    ) -> &'p mut Pass {
         agents.entry(agent.clone()).or_insert_with(|| Pass {
             grants: Arc::new(Grants::defaults(self.is_root(agent))),
             bucket: Bucket::full(self.rate, Instant::now()),

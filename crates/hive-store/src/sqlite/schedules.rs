@@ -120,18 +120,13 @@ impl Tx<'_> {
         rows.map_err(Refusal::Sqlite)
     }
 
-    /// Deletes everything that would still be sent to an agent by itself: its schedules and its
-    /// reminders.
+    /// Deletes the schedules of an agent that is gone.
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn clear_agenda(&mut self, agent: &AgentName) -> Result<(), Refusal> {
-        for sql in [
-            "DELETE FROM schedules WHERE agent = ?1",
-            "DELETE FROM reminders WHERE agent = ?1",
-        ] {
-            self.conn.execute(sql, [agent.as_str()])?;
-        }
+    pub fn clear_schedules(&mut self, agent: &AgentName) -> Result<(), Refusal> {
+        self.conn
+            .execute("DELETE FROM schedules WHERE agent = ?1", [agent.as_str()])?;
         Ok(())
     }
 
@@ -148,16 +143,16 @@ impl Tx<'_> {
         Ok(at.map(Timestamp::from_millis))
     }
 
-    /// The schedules that are due, at most a hundred.
+    /// The schedules that are due, in the order they were due, at most `limit`.
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn due_schedules(&self) -> Result<Vec<Schedule>, Refusal> {
-        let sql = format!("{COLUMNS} WHERE next_at <= ?1 ORDER BY next_at, id LIMIT 100");
+    pub fn due_schedules(&self, limit: u32) -> Result<Vec<Schedule>, Refusal> {
+        let sql = format!("{COLUMNS} WHERE next_at <= ?1 ORDER BY next_at, id LIMIT ?2");
         let rows: rusqlite::Result<_> = self
             .conn
             .prepare_cached(&sql)?
-            .query_map([self.now.millis()], from_row)?
+            .query_map(params![self.now.millis(), limit], from_row)?
             .collect();
         rows.map_err(Refusal::Sqlite)
     }

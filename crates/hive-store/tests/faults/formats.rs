@@ -102,7 +102,7 @@ fn every_earlier_format_is_brought_to_the_newest() {
                 hive.run(|tx| tx.agent(&agent("ada"))).is_some(),
                 "format {format}"
             );
-            assert_eq!(hive.run(|tx| tx.take_due_reminders()).len(), 1);
+            assert_eq!(hive.run(|tx| tx.take_due_reminders(100)).len(), 1);
         }
         let id = hive.send("bob", "ada", "works");
         hive.crash();
