@@ -12,7 +12,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
 # The packages whose binaries are shipped, built without failpoints.
-SHIPPED := -p hive-core -p hive-harness -p hive-bash -p hive-rehearsal
+SHIPPED := -p hive-core -p hive-harness -p hive-engine -p hive-bash -p hive-rehearsal
 # Clippy, tests and docs all build the whole workspace with the same features and profile, so that
 # cargo compiles dependencies (and the bundled SQLite) once for all of them.
 CHECKED := --workspace --features hive-core/failpoints,hive-store/failpoints

@@ -12,10 +12,12 @@ const FREEZES: &str = "[[rule]]\ntimes = 1\nfault.kind = 'stall'\n[[rule]]\nansw
 
 /// The engine of a harness: the process whose command line is that of `claude --print`.
 fn engine(state: &Path) -> u32 {
+    let program = crate::engine::under_test().unwrap();
+    let program = program.as_os_str().as_encoded_bytes();
     let engines = processes_of(state).into_iter().filter(|pid| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<_> = line.split(|byte| *byte == 0).collect();
-        words[0].ends_with(b"/claude") && words.contains(&&b"--print"[..])
+        words[0] == program && words.contains(&&b"--print"[..])
     });
     let engines: Vec<_> = engines.collect();
     assert_eq!(engines.len(), 1, "one engine: {engines:?}");
@@ -64,10 +66,13 @@ async fn a_killed_harness_leaves_nothing_and_its_message_comes_again() {
     let state = stage.path("state");
     assert!(!processes_of(&state).is_empty());
     stage.kill_harness().await;
-    while !processes_of(&state).is_empty() {
-        // Nothing tells when processes that are not ours are gone.
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let gone = async {
+        while !processes_of(&state).is_empty() {
+            // Nothing tells when processes that are not ours are gone.
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    stage.patiently("the end of what it ran", gone).await;
     assert_eq!(
         stage.receipt(id).await.state,
         MessageState::Leased,
