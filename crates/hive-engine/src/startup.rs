@@ -261,7 +261,9 @@ fn offered(args: &TurnArgs, policy: &Policy, servers: &Servers) -> Vec<Arc<dyn T
             .with(Effect::Deny)
             .any(|rule| rule.covers_tool(name))
     };
-    offered.retain(|tool| !is_denied(&tool.spec().name));
+    // Whoever asks for permission is not for the model.
+    let is_prompt = |name: &str| args.permission_prompt_tool.as_deref() == Some(name);
+    offered.retain(|tool| !is_denied(&tool.spec().name) && !is_prompt(&tool.spec().name));
     offered
 }
 

@@ -44,7 +44,11 @@ fn send(place: &Place, body: &str) {
 fn c8_a_new_hive_works_on_its_own_engine() {
     let place = Place::shipped();
     let up = place.up_with(&search_path(&place));
-    assert!(up.greeting.contains("MODEL IS REHEARSED"), "{}", up.greeting);
+    assert!(
+        up.greeting.contains("MODEL IS REHEARSED"),
+        "{}",
+        up.greeting
+    );
 
     send(&place, "hello");
     send(&place, "remember that the heron is grey");
@@ -65,6 +69,9 @@ fn c8_a_new_hive_works_on_its_own_engine() {
     send(&place, "and what now?");
     let turns = json(&place, &["turns", "ruth"]);
     let turns = turns["turns"].as_array().unwrap();
-    assert!(turns.iter().all(|turn| turn["outcome"] == "ok"), "{turns:?}");
+    assert!(
+        turns.iter().all(|turn| turn["outcome"] == "ok"),
+        "{turns:?}"
+    );
     assert_eq!(up.end(Signal::INT), Some(0));
 }
