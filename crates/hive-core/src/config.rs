@@ -312,6 +312,7 @@ mod tests {
             ("[engine]\ndefault = \"\"", "engine.default"),
             ("[engine.env]\n\"A B\" = \"x\"", "`A B`"),
             ("[engine.env]\nHIVE_SOCKET = \"x\"", "HIVE_SOCKET"),
+            ("[engine]\nconsent_secs = 361", "consent_secs"),
             ("[engine.context_windows]\nhaiku = 1", "1000"),
             ("[limits\n", "line 1"),
         ] {

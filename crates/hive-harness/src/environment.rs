@@ -117,6 +117,8 @@ pub struct EngineSettings {
     pub exit: Duration,
     /// How long it may take to end after SIGTERM.
     pub kill_grace: Duration,
+    /// How long the operator has to permit what its rules leave open; zero when nobody is asked.
+    pub consent: Duration,
 }
 
 /// Pauses and limits of the loop.
@@ -165,6 +167,7 @@ impl Environment {
                 silence: vars.seconds("HIVE_ENGINE_SILENCE_SECS", 1..=86_400)?,
                 exit: vars.seconds("HIVE_ENGINE_EXIT_SECS", 1..=86_400)?,
                 kill_grace: vars.seconds("HIVE_ENGINE_KILL_SECS", 0..=3_600)?,
+                consent: vars.seconds("HIVE_CONSENT_SECS", 0..=3_600)?,
             },
             default_model: vars.model("HIVE_DEFAULT_MODEL")?,
             windows: windows(&vars)?,

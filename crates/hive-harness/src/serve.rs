@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     bash_daemon,
-    boot::BootFiles,
+    boot::{self, BootFiles},
     bus::Bus,
     compaction::Breaker,
     control::{Answers, Desk, orders::Orders},
@@ -147,6 +147,8 @@ async fn start_engine(
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
     command.env = engine::command::environment(std::env::vars_os(), &own.collect::<Vec<_>>());
+    command.permission_prompt = (!settings.consent.is_zero())
+        .then(|| format!("mcp__{}__permission_prompt", boot::mcp_config::HYPERHIVE));
     let profile = command.probe().await?;
     bus.set_engine(program, &profile.version);
     let options = engine::Options {

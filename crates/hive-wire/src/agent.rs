@@ -251,7 +251,7 @@ pub struct Wake {
     pub transient: bool,
 }
 
-/// Asks somebody a question; the answer comes as a message.
+/// Asks somebody a question; the answer comes as a message, or in the reply for one who waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ask {
     /// The question.
@@ -268,6 +268,10 @@ pub struct Ask {
     /// Whom to ask; the operator unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// Whether the reply waits for the answer. It needs `ttl_seconds`; a caller that hangs up takes
+    /// its question back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
 }
 
 /// The question is on disk and on its way.
@@ -275,6 +279,9 @@ pub struct Ask {
 pub struct Asked {
     /// Its id.
     pub question_id: QuestionId,
+    /// The answer, for one who waited for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
 
 /// Answers a question that was put to the caller.

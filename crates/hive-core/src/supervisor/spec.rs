@@ -158,6 +158,7 @@ fn engine(inputs: &Inputs<'_>) -> Env {
             "HIVE_ENGINE_LINGER_SECS",
             config.engine.linger_secs.to_string(),
         ),
+        entry("HIVE_CONSENT_SECS", config.engine.consent_secs.to_string()),
     ]);
     for (key, tokens) in config.engine.windows() {
         let name = format!("HIVE_CONTEXT_WINDOW_TOKENS_{}", key.to_uppercase());
@@ -232,6 +233,7 @@ mod tests {
             ("GIT_COMMITTER_EMAIL", "ada@hive.invalid"),
             ("GIT_COMMITTER_NAME", "ada"),
             ("HIVE_BASH_SOCKET", "/hive/run/bash.sock"),
+            ("HIVE_CONSENT_SECS", "240"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_HAIKU", "200000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_OPUS", "1000000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_SONNET", "1000000"),

@@ -23,6 +23,7 @@ mod restart;
 mod turns;
 mod turns_ending;
 mod up;
+mod up_native;
 mod walk;
 mod web;
 mod web_events;

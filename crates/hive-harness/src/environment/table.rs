@@ -41,6 +41,7 @@ pub const VARIABLES: &[Variable] = &[
     var("HIVE_ENGINE_SILENCE_SECS", "420", "how long the engine may say nothing before it is killed"),
     var("HIVE_ENGINE_EXIT_SECS", "30", "how long the engine may live on after its result before it is killed"),
     var("HIVE_ENGINE_KILL_SECS", "3", "how long the engine may take to end after SIGTERM before SIGKILL"),
+    var("HIVE_CONSENT_SECS", "0", "how long the operator has to permit a call that the engine's rules leave open; 0: nobody is asked, and it is refused"),
     var("HIVE_DEFAULT_MODEL", "haiku", "the model until the operator chooses another"),
     var("HYPERHIVE_MODEL_FILE", "", "where the operator's choice is kept; `hyperhive-model` in the harness directory unless set"),
     var("HIVE_CONTEXT_WINDOW_TOKENS", "200000", "the context window of models that no key matches"),

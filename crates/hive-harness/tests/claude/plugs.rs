@@ -13,10 +13,12 @@ const FREEZES: &str = "[[rule]]\ntimes = 1\nfault.kind = 'stall'\n[[rule]]\nansw
 
 /// The engine of a harness: the process whose command line is that of `claude --print`.
 fn engine(state: &Path) -> u32 {
+    let program = crate::engine::under_test().unwrap();
+    let program = program.as_os_str().as_encoded_bytes();
     let engines = processes_of(state).into_iter().filter(|pid| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<_> = line.split(|byte| *byte == 0).collect();
-        words[0].ends_with(b"/claude") && words.contains(&&b"--print"[..])
+        words[0] == program && words.contains(&&b"--print"[..])
     });
     let engines: Vec<_> = engines.collect();
     assert_eq!(engines.len(), 1, "one engine: {engines:?}");

@@ -124,13 +124,15 @@ fn other_agent_requests() -> Vec<BoxedStrategy<Encoded>> {
                 any::<bool>(),
                 option::of(any::<u32>()),
                 option::of(text()),
+                any::<bool>(),
             )
-                .prop_map(|(question, options, multi, ttl_seconds, to)| Ask {
+                .prop_map(|(question, options, multi, ttl_seconds, to, wait)| Ask {
                     question,
                     options,
                     multi,
                     ttl_seconds,
                     to,
+                    wait,
                 }),
         ),
         encoded(
