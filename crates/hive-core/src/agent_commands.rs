@@ -95,6 +95,9 @@ impl Service for Caller {
             AgentRequest::PostState(command) => post_state::run(self, command, outbox.expect(id)),
             AgentRequest::PostEvents(command) => post_events::run(self, command, outbox.expect(id)),
             AgentRequest::Control(command) => control::run(self, command, outbox.expect(id)),
+            AgentRequest::RequestSpawn(_) | AgentRequest::RequestApplyCommit(_) => {
+                outbox.expect::<()>(id).refuse(crate::approvals::not_yet());
+            }
         }
     }
 

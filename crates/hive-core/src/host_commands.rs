@@ -154,6 +154,12 @@ impl Host {
             HostRequest::TurnTotals(command) => asker.answer(turn_totals::run(host, command)),
             HostRequest::Lift(command) => asker.answer(lift::run(host, command)),
             HostRequest::Link(command) => asker.answer(link::run(host, command)),
+            HostRequest::RequestSpawnAsOperator(_)
+            | HostRequest::Pending(_)
+            | HostRequest::Approve(_)
+            | HostRequest::Deny(_) => {
+                asker.answer(async { Err::<(), _>(crate::approvals::not_yet()) });
+            }
         }
     }
 }

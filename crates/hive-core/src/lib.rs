@@ -12,6 +12,7 @@ pub mod paths;
 
 mod access;
 mod agent_commands;
+mod approvals;
 mod companions;
 mod credentials;
 mod engine;
