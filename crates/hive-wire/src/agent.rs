@@ -4,12 +4,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApprovalId, MessageId, QuestionId, ReminderId, ReqId, SendKey, SenderLabel,
-    Timestamp, TurnId, command::commands,
+    MessageId, QuestionId, ReminderId, ReqId, SendKey, SenderLabel, Timestamp, TurnId,
+    command::commands,
 };
 
 pub use crate::{
-    approval::{ApprovalKind, ApprovalRequested, RequestApplyCommit, RequestSpawn},
+    approval::{ApprovalRequested, RequestApplyCommit, RequestSpawn},
     control::{Control, ControlAction, ControlDone, ControlRequest, ControlRequests},
     report::{
         AgentMeta, EventsPosted, GetAgentMeta, HarnessStatus, ListPeers, Peer, Peers, PostEvents,
@@ -337,19 +337,6 @@ pub enum LooseEnd {
         /// When.
         due_at: Timestamp,
     },
-    /// A request that waits for the operator's decision.
-    Approval {
-        /// The approval's id.
-        approval_id: ApprovalId,
-        /// What is asked for.
-        request: ApprovalKind,
-        /// The agent it is about.
-        agent: AgentName,
-        /// Who asked.
-        requested_by: SenderLabel,
-        /// When it falls out.
-        expires_at: Option<Timestamp>,
-    },
     /// Something that a companion of the agent says is open, such as a background command.
     Task {
         /// What it is called: the label of the wake that will tell of its end.
@@ -374,11 +361,6 @@ pub enum CancelLooseEnd {
     Reminder {
         /// The reminder.
         reminder_id: ReminderId,
-    },
-    /// A request that waits for the operator.
-    Approval {
-        /// The approval.
-        approval_id: ApprovalId,
     },
 }
 

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentName, ApprovalId, SenderLabel, Timestamp, host::Runtime};
+use crate::{AgentName, ApprovalId, SendKey, SenderLabel, Timestamp, host::Runtime};
 
 /// The longest reason or note of a request or a decision, in bytes.
 pub const MAX_NOTE: usize = 4 * 1024;
@@ -89,6 +89,9 @@ pub struct RequestSpawn {
     /// Why; shown to the operator as the requester's own words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// The same key from the same agent within a day is one request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SendKey>,
 }
 
 /// Asks for a new agent in the operator's name.
@@ -106,6 +109,9 @@ pub struct RequestApplyCommit {
     /// Why; shown to the operator as the requester's own words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// The same key from the same agent within a day is one request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SendKey>,
 }
 
 /// The request waits for the operator.

@@ -18,7 +18,6 @@ pub(super) fn run(caller: &Caller, command: CancelLooseEnd, reply: Reply<Cancell
                     desk.store(|tx| tx.cancel_reminder(&agent, reminder_id))?;
                     desk.agenda_changed();
                 }
-                CancelLooseEnd::Approval { .. } => return Err(crate::approvals::not_yet()),
             }
             Ok(Cancelled {})
         },

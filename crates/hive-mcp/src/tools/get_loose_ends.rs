@@ -52,19 +52,6 @@ enum LooseEnd {
         /// When.
         due_at: String,
     },
-    /// A request that waits for the operator's decision.
-    Approval {
-        /// Its id, for cancel_loose_end.
-        approval_id: i64,
-        /// What is asked for: `spawn` or `apply`.
-        request: String,
-        /// The agent it is about.
-        agent: String,
-        /// Who asked.
-        requested_by: String,
-        /// When it falls out.
-        expires_at: Option<String>,
-    },
     /// A background command that runs, or that ended without your knowing it.
     Task {
         /// Its label: a message from it comes when it has ended.
@@ -118,19 +105,6 @@ fn shown(row: WireLooseEnd) -> LooseEnd {
             reminder_id: reminder_id.0,
             message,
             due_at: due_at.to_string(),
-        },
-        WireLooseEnd::Approval {
-            approval_id,
-            request,
-            agent,
-            requested_by,
-            expires_at,
-        } => LooseEnd::Approval {
-            approval_id: approval_id.0,
-            request: request.as_str().to_owned(),
-            agent: agent.to_string(),
-            requested_by: requested_by.to_string(),
-            expires_at: expires_at.map(|at| at.to_string()),
         },
         WireLooseEnd::Task { label, text, since } => LooseEnd::Task {
             label,

@@ -24,6 +24,7 @@ fn spawn() -> impl Strategy<Value = agent::RequestSpawn> {
                 model,
                 runtime,
                 reason,
+                key: None,
             },
         )
 }
@@ -38,6 +39,7 @@ pub(crate) fn agent_approval_requests() -> Vec<BoxedStrategy<Encoded>> {
                 agent,
                 commit_ref,
                 reason,
+                key: None,
             }),
         ),
     ]

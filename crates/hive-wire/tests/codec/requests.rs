@@ -147,9 +147,6 @@ fn other_agent_requests() -> Vec<BoxedStrategy<Encoded>> {
             any::<i64>().prop_map(|n| CancelLooseEnd::Reminder {
                 reminder_id: hive_wire::ReminderId(n)
             }),
-            any::<i64>().prop_map(|n| CancelLooseEnd::Approval {
-                approval_id: hive_wire::ApprovalId(n)
-            }),
         ]),
         encoded(
             (text(), option::of(any::<u64>()), option::of(any::<i64>())).prop_map(
