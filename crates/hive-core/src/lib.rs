@@ -22,6 +22,7 @@ mod host_commands;
 mod http;
 mod metrics;
 mod model;
+mod nix_flake;
 mod pages;
 mod ports;
 mod repos;

@@ -96,7 +96,14 @@ const HOT: &[(&str, &str)] = &[
         "INDEX mail_dead (message>?)",
     ),
     ("(asker = ?1 OR target = ?1)", "INDEX questions_asked"),
-    ("expires_at <= ?1", "INDEX questions_expiry (expires_at<?)"),
+    (
+        "answer IS NULL AND expires_at <= ?1",
+        "INDEX questions_expiry (expires_at<?)",
+    ),
+    (
+        "state = 0 AND expires_at <= ?1",
+        "INDEX approvals_expiry (expires_at<?)",
+    ),
     (
         "FROM reminders WHERE due_at <= ?1",
         "INDEX reminders_due (due_at<?)",
