@@ -7,6 +7,7 @@
 mod abuse;
 mod abuse_memory;
 mod agents;
+mod approvals;
 mod cli;
 mod control;
 mod crew;
