@@ -22,3 +22,4 @@ pub mod link;
 pub mod reference;
 pub mod rng;
 pub mod turns;
+pub mod waiting;

@@ -63,6 +63,8 @@ pub(super) fn price(request: &AgentRequest, bytes: usize) -> u32 {
         | AgentRequest::Kill(_)
         | AgentRequest::Start(_)
         | AgentRequest::Restart(_)
+        | AgentRequest::RequestSpawn(_)
+        | AgentRequest::RequestApplyCommit(_)
         | AgentRequest::Schedule(_)
         | AgentRequest::CancelSchedule(_) => true,
         // These start a process or read a file each.

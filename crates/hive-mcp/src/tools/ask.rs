@@ -57,6 +57,7 @@ impl Tool<Hyperhive> for Ask {
             ttl_seconds: args.ttl_seconds,
             to: args.to,
             key: None,
+            wait: false,
         };
         let asked = hive.once(&ask).await?;
         Ok(Reply {

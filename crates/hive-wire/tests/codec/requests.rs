@@ -8,6 +8,7 @@ use hive_wire::{
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use super::{
+    approvals::{agent_approval_requests, host_approval_requests},
     reports::{harness_requests, host_harness_requests},
     tools::{host_tool_requests, tool_requests},
 };
@@ -105,6 +106,7 @@ pub(crate) fn agent_requests() -> Vec<BoxedStrategy<Encoded>> {
     .chain(other_agent_requests())
     .chain(harness_requests())
     .chain(tool_requests())
+    .chain(agent_approval_requests())
     .collect()
 }
 
@@ -131,15 +133,19 @@ fn other_agent_requests() -> Vec<BoxedStrategy<Encoded>> {
                 any::<bool>(),
                 option::of(any::<u32>()),
                 option::of(text()),
+                any::<bool>(),
                 option::of(chosen()),
             )
-                .prop_map(|(question, options, multi, ttl_seconds, to, key)| Ask {
-                    question,
-                    options,
-                    multi,
-                    ttl_seconds,
-                    to,
-                    key,
+                .prop_map(|(question, options, multi, ttl_seconds, to, wait, key)| {
+                    Ask {
+                        question,
+                        options,
+                        multi,
+                        ttl_seconds,
+                        to,
+                        wait,
+                        key,
+                    }
                 }),
         ),
         encoded((question_id(), text(), option::of(chosen())).prop_map(
@@ -238,6 +244,7 @@ pub(crate) fn host_requests() -> Vec<BoxedStrategy<Encoded>> {
     .chain(other_host_requests())
     .chain(host_harness_requests())
     .chain(host_tool_requests())
+    .chain(host_approval_requests())
     .collect()
 }
 
