@@ -38,12 +38,14 @@ mod model;
 mod new_session;
 mod out;
 mod pending;
+mod permissions;
 mod questions;
 mod rebuild;
 mod receipt;
 mod redeliver;
 mod request_spawn;
 mod restart;
+mod schedules;
 mod send;
 mod spawn;
 mod start;
@@ -57,6 +59,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod update_all;
 mod usage;
 mod welcome;
 
@@ -158,6 +161,8 @@ pub enum ClientCommand {
     Restart(restart::RestartArgs),
     /// Make everything of an agent anew, then stop and start it.
     Rebuild(rebuild::RebuildArgs),
+    /// Make every agent anew that was made with another revision of the hive.
+    UpdateAll(update_all::UpdateAllArgs),
     /// Stop every agent that the hive runs.
     StopAll(stop_all::StopAllArgs),
     /// Remove an agent; its mail, state and credentials stay.
@@ -188,6 +193,10 @@ pub enum ClientCommand {
     Questions(questions::QuestionsArgs),
     /// Answer a question.
     Answer(answer::AnswerArgs),
+    /// Show or change what agents may do.
+    Permissions(permissions::PermissionsArgs),
+    /// Show what is scheduled for agents, or cancel one.
+    Schedules(schedules::SchedulesArgs),
     /// Show the newest events, or what an agent's harness wrote.
     Logs(logs::LogsArgs),
     /// Follow events as they happen.
@@ -260,6 +269,7 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Start(args) => args.run(host, out).await,
         ClientCommand::Restart(args) => args.run(host, out).await,
         ClientCommand::Rebuild(args) => args.run(host, out).await,
+        ClientCommand::UpdateAll(args) => args.run(host, out).await,
         ClientCommand::StopAll(args) => args.run(host, out).await,
         ClientCommand::Destroy(args) => args.run(host, out).await,
         ClientCommand::Pending(args) => args.run(host, out).await,
@@ -275,6 +285,8 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Discard(args) => args.run(host, out).await,
         ClientCommand::Questions(args) => args.run(host, out).await,
         ClientCommand::Answer(args) => args.run(host, out).await,
+        ClientCommand::Permissions(args) => args.run(host, out).await,
+        ClientCommand::Schedules(args) => args.run(host, out).await,
         ClientCommand::Logs(args) => args.run(host, out).await,
         ClientCommand::Tail(args) => args.run(host, out).await,
         ClientCommand::Interrupt(args) => args.run(host, out).await,

@@ -10,6 +10,8 @@ use serde::{Deserialize, de};
 
 pub use engine::{Engine, EngineEnv};
 
+use crate::permissions::Rate;
+
 /// The whole configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -174,6 +176,12 @@ pub struct Limits {
     pub approval_seconds: u32,
     /// The most requests of one agent that wait for the operator.
     pub approvals_per_agent: u32,
+    /// The most schedules of one agent.
+    pub schedules_per_agent: u32,
+    /// How much one agent may send in a minute, in the long run; 0 for no limit …
+    pub sends_per_minute: u32,
+    /// … and how much at once.
+    pub send_burst: u32,
 }
 
 impl Default for Limits {
@@ -192,6 +200,9 @@ impl Default for Limits {
             reminders_per_agent: 50,
             approval_seconds: 7 * 24 * 60 * 60,
             approvals_per_agent: 20,
+            schedules_per_agent: 20,
+            sends_per_minute: 600,
+            send_burst: 1_000,
         }
     }
 }
@@ -205,6 +216,14 @@ impl Limits {
     /// How many bytes the event log keeps of what one agent posts.
     pub fn event_bytes_per_agent(&self) -> usize {
         self.event_mib_per_agent.saturating_mul(1024 * 1024)
+    }
+
+    /// How fast one agent may send.
+    pub(crate) fn rate(&self) -> Rate {
+        Rate {
+            per_minute: self.sends_per_minute,
+            burst: self.send_burst,
+        }
     }
 
     /// How long a line may take.
@@ -221,6 +240,7 @@ impl Limits {
             ("connections_per_agent", connections),
             ("line_seconds", self.line_seconds),
             ("approval_seconds", self.approval_seconds),
+            ("send_burst", self.send_burst),
         ] {
             anyhow::ensure!(limit > 0, "limits.{key} must be at least 1");
         }

@@ -35,9 +35,11 @@ use crate::{
     metrics::Metrics,
     model::Rehearsal,
     paths::Paths,
+    permissions::Gate,
     repos::Repos,
     roster::Roster,
     server::{Limits, Listener},
+    updates,
 };
 
 /// How long connections get to finish once the daemon stops.
@@ -101,6 +103,7 @@ impl Running {
         let doors = Arc::new(Access::open(&paths.operator_token(), &paths.sessions())?);
         let means = crew::Means::find(setup.mode, &paths, &config, &agents).await?;
         let harnesses = know_harnesses(&readers, &events, means.is_shared())?;
+        let gate = open_gate(&readers, &config)?;
 
         let repos = Repos::new(&paths.state);
         repos.prepare()?;
@@ -122,6 +125,7 @@ impl Running {
             config: &config,
             configs: &configs,
             broker: &broker,
+            gate: &gate,
             dashboard_port: address.port(),
             tasks: &tasks,
             stop: &stop,
@@ -136,9 +140,11 @@ impl Running {
             readers,
             events,
             harnesses,
+            gate,
             access: doors,
             metrics,
             lifecycle: tokio::sync::Mutex::new(()),
+            updating: tokio::sync::Mutex::new(()),
             sockets: Mutex::new(BTreeMap::new()),
             pages: Mutex::new(BTreeMap::new()),
             tasks: tasks.clone(),
@@ -151,7 +157,12 @@ impl Running {
         crew::muster(&host, &means, &agents).await;
         listen_for_operator(&host)?;
         let early = Arc::clone(&host);
-        tasks.spawn(async move { approvals::take_up(&early).await });
+        tasks.spawn(async move {
+            approvals::take_up(&early).await;
+            if let Err(error) = updates::update_all(&early).await {
+                tracing::warn!(%error, "agents were not updated");
+            }
+        });
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {
             host,
@@ -281,6 +292,15 @@ fn know_harnesses(
         .context("cannot read what the agents say of themselves")?;
     let harnesses = Harnesses::new(Arc::clone(events), lines, has_shared_key);
     Ok(Arc::new(harnesses))
+}
+
+/// What the agents were granted; an agent is never let in before this is known.
+fn open_gate(readers: &hive_store::Readers, config: &Config) -> anyhow::Result<Arc<Gate>> {
+    let stored = readers
+        .permissions()
+        .context("cannot read what the agents are granted")?;
+    let rate = config.limits.rate();
+    Ok(Arc::new(Gate::new(&config.hive.root_agent, rate, stored)))
 }
 
 /// Opens the socket and the page of every agent, and the dashboard.

@@ -4,6 +4,7 @@
 mod ack_inbox;
 pub(crate) mod agent_state;
 mod answer;
+mod cancel_schedule;
 pub(crate) mod control_agent;
 mod dead;
 mod destroy;
@@ -18,18 +19,22 @@ mod link;
 pub(crate) mod list;
 mod output;
 pub(crate) mod pending;
+pub(crate) mod permissions;
 mod questions;
 pub(crate) mod rebuild;
 mod receipt;
 mod redeliver;
 pub(crate) mod request_spawn;
 pub(crate) mod restart;
+pub(crate) mod schedules;
 pub(crate) mod send;
+pub(crate) mod set_permissions;
 pub(crate) mod spawn;
 pub(crate) mod start;
 mod stop_all;
 pub(crate) mod turn_totals;
 pub(crate) mod turns;
+pub(crate) mod update_all;
 
 use std::{
     collections::BTreeMap,
@@ -54,6 +59,7 @@ use crate::{
     harnesses::Harnesses,
     metrics::Metrics,
     paths::Paths,
+    permissions::Gate,
     server::{Listener, Outbox, Service},
     supervisor::{Supervisor, Wish},
 };
@@ -67,12 +73,16 @@ pub(crate) struct Host {
     pub(crate) events: Arc<EventLog>,
     pub(crate) approvals: Arc<Approvals>,
     pub(crate) harnesses: Arc<Harnesses>,
+    /// What agents may do, and how fast.
+    pub(crate) gate: Arc<Gate>,
     pub(crate) supervisor: Arc<Supervisor>,
     /// Who may look at which page.
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
     /// Held while an agent comes or goes, so that registry and sockets change together.
     pub(crate) lifecycle: tokio::sync::Mutex<()>,
+    /// Held while agents are made anew after an update.
+    pub(crate) updating: tokio::sync::Mutex<()>,
     /// The agents' sockets.
     pub(crate) sockets: Mutex<BTreeMap<AgentName, Listener>>,
     /// What ends the agents' pages.
@@ -164,6 +174,15 @@ impl Host {
             HostRequest::Pending(command) => asker.answer(pending::run(host, command)),
             HostRequest::Approve(command) => asker.answer(approvals::approve(host, command)),
             HostRequest::Deny(command) => asker.answer(approvals::deny(host, command)),
+            HostRequest::UpdateAll(command) => asker.answer(update_all::run(host, command)),
+            HostRequest::ShowPermissions(command) => asker.answer(permissions::run(host, command)),
+            HostRequest::SetPermissions(command) => {
+                asker.answer(set_permissions::run(host, command));
+            }
+            HostRequest::ShowSchedules(command) => asker.answer(schedules::run(host, command)),
+            HostRequest::CancelAnySchedule(command) => {
+                asker.answer(cancel_schedule::run(host, command));
+            }
         }
     }
 }

@@ -26,7 +26,11 @@ pub(crate) struct Agent<'a> {
 
 /// The text of its `flake.nix`.
 pub(crate) fn render(agent: Agent<'_>) -> String {
-    let base = if agent.is_root { "manager" } else { "agent-base" };
+    let base = if agent.is_root {
+        "manager"
+    } else {
+        "agent-base"
+    };
     let config = if agent.has_nix {
         "./config/agent.nix"
     } else {
@@ -39,10 +43,7 @@ pub(crate) fn render(agent: Agent<'_>) -> String {
     };
     let mut env = String::new();
     for (name, value) in agent.env {
-        env.push_str(&format!(
-            "              {name} = {};\n",
-            quoted(value)
-        ));
+        env.push_str(&format!("              {name} = {};\n", quoted(value)));
     }
     format!(
         "# Written by hive-c0re for `{name}`; every rebuild writes it anew.\n\

@@ -277,6 +277,29 @@ impl Repos {
         fresh::place(&self.proposed(), name, tree, scratch.path())
     }
 
+    /// The revision of the hive that an agent was last made with (C11).
+    pub(crate) fn revision(&self, name: &AgentName) -> Option<String> {
+        let text = fs::read_to_string(self.revision_file(name)).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    /// Notes the revision of the hive that an agent is made with.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn note_revision(&self, name: &AgentName, revision: &str) -> io::Result<()> {
+        let to = self.revision_file(name);
+        let next = to.with_extension("next");
+        fs::write(&next, format!("{revision}\n"))?;
+        fs::rename(&next, &to)
+    }
+
+    fn revision_file(&self, name: &AgentName) -> PathBuf {
+        self.state
+            .join("applied")
+            .join(format!(".{name}.hyperhive-rev"))
+    }
+
     /// Whether the agent's proposed repository is still there.
     pub(crate) fn has_proposal(&self, name: &AgentName) -> bool {
         hostile::Root::open(&self.proposed())

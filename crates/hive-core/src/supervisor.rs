@@ -42,6 +42,8 @@ use crate::{
     config::Config,
     model::ModelAccess,
     paths::Paths,
+    permissions::Gate,
+    updates::Revision,
 };
 
 pub(crate) use setup::{Binaries, KEEPER, keeper_command};
@@ -60,9 +62,13 @@ pub(crate) struct Parts {
     /// What is applied of each agent.
     pub(crate) configs: Arc<Configs>,
     pub(crate) broker: Broker,
+    /// What agents may do, which their harnesses are told.
+    pub(crate) gate: Arc<Gate>,
     pub(crate) model: ModelAccess,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) binaries: Binaries,
+    /// What agents are made with.
+    pub(crate) revision: Revision,
     pub(crate) dashboard_port: u16,
     pub(crate) tasks: TaskTracker,
     /// Ends every task and leaves the agents alone.
@@ -294,6 +300,18 @@ impl Supervisor {
             "" => self.parts.config.agents.model.clone(),
             own => own.to_owned(),
         }
+    }
+
+    /// What agents are made with.
+    pub(crate) fn revision(&self) -> &Revision {
+        &self.parts.revision
+    }
+
+    /// Whether an agent was made with another revision of the hive.
+    pub(crate) fn is_stale(&self, agent: &AgentRecord) -> bool {
+        self.parts
+            .revision
+            .is_stale(&self.parts.configs, &agent.name, agent.runtime)
     }
 
     /// How engines reach a model.

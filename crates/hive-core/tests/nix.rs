@@ -44,7 +44,12 @@ fn n1_n2_every_file_parses_and_is_formatted() {
     for file in files() {
         let text = fs::read_to_string(&file).unwrap();
         let parsed = rnix::Root::parse(&text);
-        assert!(parsed.errors().is_empty(), "{}: {:?}", file.display(), parsed.errors());
+        assert!(
+            parsed.errors().is_empty(),
+            "{}: {:?}",
+            file.display(),
+            parsed.errors()
+        );
         let formatted = nixfmt_rs::format(&text).unwrap();
         assert!(
             formatted == text,
@@ -59,13 +64,22 @@ fn declared(file: &str, beneath: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(root().join(file)).unwrap();
     let parsed = rnix::Root::parse(&text);
     let mut found = BTreeSet::new();
-    for entry in parsed.syntax().descendants().filter_map(ast::AttrpathValue::cast) {
-        let is_it = entry.attrpath().is_some_and(|path| path.to_string() == beneath);
+    for entry in parsed
+        .syntax()
+        .descendants()
+        .filter_map(ast::AttrpathValue::cast)
+    {
+        let is_it = entry
+            .attrpath()
+            .is_some_and(|path| path.to_string() == beneath);
         if let (true, Some(ast::Expr::AttrSet(set))) = (is_it, entry.value()) {
             collect(&set, "", &mut found);
         }
     }
-    assert!(!found.is_empty(), "{file} declares nothing beneath {beneath}");
+    assert!(
+        !found.is_empty(),
+        "{file} declares nothing beneath {beneath}"
+    );
     found
 }
 
@@ -93,7 +107,11 @@ fn option(value: &ast::Expr, name: &str, found: &mut BTreeSet<String>) {
         .syntax()
         .descendants()
         .filter_map(ast::AttrpathValue::cast)
-        .find(|entry| entry.attrpath().is_some_and(|path| path.to_string() == "options"));
+        .find(|entry| {
+            entry
+                .attrpath()
+                .is_some_and(|path| path.to_string() == "options")
+        });
     match inner.and_then(|entry| entry.value()) {
         Some(ast::Expr::AttrSet(set)) => collect(&set, &format!("{name}.*."), found),
         _ if text.contains("type = types.attrsOf types.str;") => {
@@ -115,8 +133,14 @@ fn n2_t29_agent_nix_has_the_options_of_agent_toml() {
 #[test]
 fn n1_every_option_of_the_module_is_in_the_docs() {
     let docs = fs::read_to_string(root().join("docs/nixos.md")).unwrap();
-    for option in declared("nix/modules/hive-c0re.nix", "options.services.hyperhive.c0re") {
-        assert!(docs.contains(&format!("| `{option}` |")), "docs/nixos.md lacks `{option}`");
+    for option in declared(
+        "nix/modules/hive-c0re.nix",
+        "options.services.hyperhive.c0re",
+    ) {
+        assert!(
+            docs.contains(&format!("| `{option}` |")),
+            "docs/nixos.md lacks `{option}`"
+        );
     }
 }
 
@@ -144,7 +168,11 @@ fn n2_files_that_are_imported_are_there() {
 /// With Nix at hand, `fromToml` is evaluated; Nix's own parser reads the rest.
 #[test]
 fn n2_from_toml_gives_the_options_of_the_module() {
-    if Command::new("nix-instantiate").arg("--version").output().is_err() {
+    if Command::new("nix-instantiate")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
         eprintln!("skipped: nix-instantiate is not installed (Debian: nix-bin)");
         return;
     }
@@ -157,7 +185,11 @@ fn n2_from_toml_gives_the_options_of_the_module() {
             .output()
             .unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{args:?}: {}",
+            text(&output.stderr)
+        );
         text(&output.stdout)
     };
     for file in files() {
@@ -179,5 +211,8 @@ fn n2_from_toml_gives_the_options_of_the_module() {
         .collect();
     assert_eq!(names, top);
     let tools = format!("({expression}).hyperhive.mcpServers.docs.allowedTools");
-    assert_eq!(nix(&["--eval", "--strict", "--json", "-E", &tools]).trim(), "[\"find\"]");
+    assert_eq!(
+        nix(&["--eval", "--strict", "--json", "-E", &tools]).trim(),
+        "[\"find\"]"
+    );
 }

@@ -250,8 +250,9 @@ fn identity(vars: &Reader) -> Result<Identity, EnvironmentError> {
 fn plugins(vars: &Reader) -> Result<Plugins, EnvironmentError> {
     let list = |name| match vars.optional_line(name)? {
         None => Ok(Vec::new()),
-        Some(text) => serde_json::from_str(&text)
-            .map_err(|_| vars.refuse(name, "it is a JSON list of texts")),
+        Some(text) => {
+            serde_json::from_str(&text).map_err(|_| vars.refuse(name, "it is a JSON list of texts"))
+        }
     };
     Ok(Plugins {
         marketplaces: list("HIVE_CLAUDE_MARKETPLACES")?,

@@ -1,17 +1,22 @@
 //! The commands of the operator's admin socket: everything the CLI does.
 
+mod grants;
 mod harness;
 mod lifecycle;
 
 use serde::{Deserialize, Serialize};
 
+pub use grants::{
+    CancelAnySchedule, PermissionList, PermissionRow, SetPermissions, ShowPermissions,
+    ShowSchedules,
+};
 pub use harness::{
     AgentSnapshot, ControlAgent, ControlOutcome, ControlState, DayTotal, GetAgentState, Lift,
     Lifted, Link, OneTimeLink, TotalsPage, TurnPage, TurnRow, TurnTotals, Turns,
 };
 pub use lifecycle::{
     AllStopped, Defaults, Destroy, Destroyed, Kill, Output, ReadOutput, Rebuild, Restart, Spawn,
-    Start, StopAll, StopFailure,
+    Start, StopAll, StopFailure, UpdateAll, Updated,
 };
 
 pub use crate::approval::{
@@ -56,6 +61,11 @@ commands! {
         "pending" => Pending -> ApprovalList,
         "approve" => Approve -> Decided,
         "deny" => Deny -> Decided,
+        "update_all" => UpdateAll -> Updated,
+        "permissions" => ShowPermissions -> PermissionList,
+        "set_permissions" => SetPermissions -> PermissionRow,
+        "schedules" => ShowSchedules -> agent::Schedules,
+        "cancel_schedule" => CancelAnySchedule -> agent::ScheduleRow,
     }
 }
 
@@ -226,6 +236,9 @@ pub struct AgentRow {
     /// What the operator should know: why it failed, or why it is where it is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+    /// Whether it was made with another revision of the hive: a rebuild brings it up to date.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
 }
 
 /// Lists the agents.

@@ -93,6 +93,16 @@ fn every_command_of_the_agent_socket_is_described() {
         Control,
         RequestSpawn,
         RequestApplyCommit,
+        GetPermissions,
+        Kill,
+        Start,
+        Restart,
+        ListAgents,
+        Schedule,
+        ListSchedules,
+        CancelSchedule,
+        GetLogs,
+        GetHostJournal,
     );
     check_socket(
         "## Agent socket",
@@ -137,6 +147,11 @@ fn every_command_of_the_host_socket_is_described() {
         Pending,
         Approve,
         Deny,
+        UpdateAll,
+        ShowPermissions,
+        SetPermissions,
+        ShowSchedules,
+        CancelAnySchedule,
     );
     check_socket(
         "## Host socket",

@@ -24,6 +24,7 @@ use super::{
     storage,
 };
 use crate::{
+    agent_commands::Once,
     agent_config::{self, AGENT_TOML},
     broker::Desk,
     repos::{NotImported, Tree},
@@ -85,6 +86,7 @@ impl Approvals {
                 Ok(content)
             })
             .await?;
+        let once = Once::of(&command, command.key.as_ref());
         let request = Request {
             kind: ApprovalKind::Spawn,
             agent: name,
@@ -92,7 +94,7 @@ impl Approvals {
             commit: None,
             reason: command.reason,
         };
-        self.write_down(who, request, content).await
+        self.write_down(who, request, content, once).await
     }
 
     /// Asks for a commit to be applied.
@@ -123,6 +125,7 @@ impl Approvals {
             .acquire()
             .await
             .map_err(|_| WireError::new(ErrorCode::ShuttingDown, "the daemon is stopping"))?;
+        let once = Once::of(&command, command.key.as_ref());
         let (root, commit_ref) = (self.root.clone(), command.commit_ref);
         let (commit, content) = self
             .on_disk(move |repos| {
@@ -162,7 +165,7 @@ impl Approvals {
             commit: Some(commit),
             reason: command.reason,
         };
-        self.write_down(Requester::Agent(caller), request, content)
+        self.write_down(Requester::Agent(caller), request, content, once)
             .await
     }
 
@@ -171,9 +174,15 @@ impl Approvals {
         who: Requester,
         request: Request,
         content: Content,
+        once: Once,
     ) -> Result<ApprovalRequested, WireError> {
         self.broker
-            .run(move |desk| write_down(desk, &who, &request, content))
+            .run(move |desk| match &who {
+                Requester::Operator => write_down(desk, &who, &request, content),
+                Requester::Agent(name) => {
+                    once.run(desk, name, |desk| write_down(desk, &who, &request, content))
+                }
+            })
             .await
     }
 }
@@ -313,7 +322,14 @@ fn may_change(
 ) -> Result<AgentRecord, WireError> {
     let agent = desk.roster.find(name.as_str())?.clone();
     if caller.as_str() != desk.config.hive.root_agent {
-        desk.roster.may_inspect(caller, name.as_str())?;
+        let is_own = agent.name == *caller || agent.parent.as_ref() == Some(caller);
+        if !is_own {
+            return Err(WireError::new(
+                ErrorCode::Denied,
+                format!("`{name}` is not a child of yours"),
+            )
+            .hint("you can ask for changes of yourself and of your direct children"));
+        }
     }
     if agent.runtime == Runtime::None {
         return Err(WireError::new(

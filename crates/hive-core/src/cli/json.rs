@@ -5,6 +5,7 @@
 
 mod approvals;
 mod events;
+mod grants;
 mod harnesses;
 mod messages;
 mod words;
@@ -15,6 +16,7 @@ use serde::Serialize;
 pub(super) use self::{
     approvals::{ApprovalList, Decided, Requested},
     events::{EventLog, Gap, TailedEvent},
+    grants::{PermissionList, ScheduleList},
     harnesses::{Control, Lifted, OneTimeLink, TotalList, TurnList},
     messages::{Acked, InboxDocument, MessageList, Receipt, Sent, Settled},
     words::{agent_state, message_state},
@@ -165,6 +167,7 @@ struct Agent<'a> {
     created_at: Timestamp,
     pid: Option<u32>,
     note: &'a str,
+    stale: bool,
 }
 
 impl<'a> From<&'a host::AgentRow> for Agent<'a> {
@@ -185,6 +188,7 @@ impl<'a> From<&'a host::AgentRow> for Agent<'a> {
             created_at: row.created_at,
             pid: row.pid,
             note: &row.note,
+            stale: row.stale,
         }
     }
 }

@@ -181,6 +181,10 @@ impl Task {
             Ok(instance) => {
                 let data = json!({"pid": instance.pid(), "generation": instance.generation});
                 self.report("agent_started", data).await?;
+                let parts = &self.supervisor.parts;
+                parts
+                    .revision
+                    .note(&parts.configs, &agent.name, agent.runtime);
                 self.watched = Some(Watched {
                     generation: instance.generation,
                     started_at: instance.started_at,
@@ -208,10 +212,12 @@ impl Task {
             dirs::prepare(&parts.paths, &agent.name).map_err(|error| format!("{error:#}"))?;
         let applied = parts.configs.get(&agent.name);
         extra::write(&dirs.run, &applied).map_err(|error| format!("{error:#}"))?;
+        let grants = parts.gate.grants(&agent.name);
         Ok(spec::of(spec::Inputs {
             agent,
             applied: &applied,
             proposed: parts.paths.proposed(),
+            groups: grants.groups(),
             config: &parts.config,
             model: &parts.model,
             engine: &engine.command,

@@ -42,6 +42,7 @@ fn history_row() -> host::HistoryRow {
 
 fn agent_row() -> host::AgentRow {
     host::AgentRow {
+        stale: false,
         name: "ada".parse().unwrap(),
         state: AgentState::External,
         status: "reading".into(),
