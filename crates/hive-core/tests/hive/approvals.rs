@@ -579,7 +579,11 @@ async fn c11_agents_of_another_revision_are_made_anew_one_by_one_until_one_fails
     };
     let now = fs::read_to_string(marker("ada")).unwrap();
     let none = stage.crew.hive.cli_json(&["update-all"]);
-    assert_eq!(none["updated"], json!([]), "all of them are of this revision");
+    assert_eq!(
+        none["updated"],
+        json!([]),
+        "all of them are of this revision"
+    );
     assert_eq!(stage.crew.agent("ada")["stale"], false);
     for name in ["ada", "bob", "cid"] {
         fs::write(marker(name), "0.0.1\n").unwrap();
@@ -595,7 +599,10 @@ async fn c11_agents_of_another_revision_are_made_anew_one_by_one_until_one_fails
     assert_eq!(outcome.code, 1, "{}", outcome.stderr);
     let said: Value = serde_json::from_str(&outcome.stdout).unwrap();
     assert_eq!(said["updated"], json!(["ada"]));
-    assert_eq!((&said["failed"], &said["left"]), (&json!("bob"), &json!(["cid"])));
+    assert_eq!(
+        (&said["failed"], &said["left"]),
+        (&json!("bob"), &json!(["cid"]))
+    );
     assert_eq!(fs::read_to_string(ada).unwrap(), now);
     assert_eq!(fs::read_to_string(cid).unwrap(), "0.0.1\n");
     assert_eq!(stage.crew.runs("cid", 1), runs, "it was left alone");
@@ -624,7 +631,11 @@ async fn c11_agents_of_another_revision_are_made_anew_one_by_one_until_one_fails
 #[tokio::test]
 async fn c11_a_turn_is_not_cut_short_by_an_update() {
     let stage = Stage::new("").await;
-    let marker = stage.crew.hive.root().join("state/applied/.ada.hyperhive-rev");
+    let marker = stage
+        .crew
+        .hive
+        .root()
+        .join("state/applied/.ada.hyperhive-rev");
     let runs = stage.crew.runs("ada", 1);
     let state = |turn: &str| {
         let post = json!({
