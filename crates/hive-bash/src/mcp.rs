@@ -66,6 +66,6 @@ pub fn toolbox() -> Toolbox<Bash> {
 
 /// The server for the daemon at `socket`, with its journal in `harness_dir`.
 pub fn server(socket: &Path, harness_dir: &Path) -> Server<Bash> {
-    let journal = Journal::new(NAME, harness_dir);
+    let journal = Journal::new(NAME, Some(harness_dir));
     Server::new(NAME, INSTRUCTIONS, toolbox(), Bash::new(socket), journal)
 }

@@ -15,7 +15,12 @@ use hive_wire::{
 use tokio::sync::Semaphore;
 
 use crate::{
-    Options, groups::Group, journal::Journal, options::Purpose, server::Server, toolbox::Toolbox,
+    Options,
+    groups::Group,
+    journal::Journal,
+    options::Purpose,
+    server::{Server, Shown},
+    toolbox::Toolbox,
     tools,
 };
 
@@ -32,19 +37,25 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How many receives may be parked at once: the host refuses a fifth on one connection.
 const MAX_RECEIVES: usize = 4;
 
-/// The server for an agent.
+/// The server for the agent that these options are of.
 pub fn server(options: &Options) -> Server<Hyperhive> {
-    let journal = Journal::new(NAME, &options.harness_dir);
-    let context = Hyperhive::new(options);
-    Server::new(NAME, INSTRUCTIONS, toolbox(options), context, journal)
+    let journal = Journal::new(NAME, options.harness_dir.as_deref());
+    let groups = options.groups.clone();
+    server_with(options, journal, Arc::new(move || groups.clone()))
 }
 
-/// Every tool, by group; those of groups that the agent lacks are known and refused.
-pub fn toolbox(options: &Options) -> Toolbox<Hyperhive> {
+/// The server for one of many agents, whose groups may change while it runs.
+pub fn server_with(options: &Options, journal: Journal, shown: Shown) -> Server<Hyperhive> {
+    let context = Hyperhive::new(options);
+    Server::new(NAME, INSTRUCTIONS, toolbox(), context, journal).showing(shown)
+}
+
+/// Every tool, by group; those of groups that an agent lacks are known and refused.
+pub fn toolbox() -> Toolbox<Hyperhive> {
     macro_rules! toolbox {
         ($($group:ident: $($tool:ty),+;)+) => {
             Toolbox::default()
-                $($(.with_group::<$tool>(options, Group::$group))+)+
+                $($(.with_group::<$tool>(Group::$group))+)+
         };
     }
     toolbox! {
@@ -54,30 +65,13 @@ pub fn toolbox(options: &Options) -> Toolbox<Hyperhive> {
     }
 }
 
-impl Toolbox<Hyperhive> {
-    fn with_group<T: crate::toolbox::Tool<Hyperhive>>(
-        self,
-        options: &Options,
-        group: Group,
-    ) -> Self {
-        if options.groups.has(group) {
-            return self.with::<T>();
-        }
-        self.without::<T>(format!(
-            "`{}` belongs to the tool group `{}`, which you do not have",
-            T::NAME,
-            group.as_str()
-        ))
-    }
-}
-
 /// What the tools of `hyperhive` work on: the agent's own socket, and its directories where there
 /// are any.
 pub struct Hyperhive {
     client: Client,
     socket: PathBuf,
-    state_dir: PathBuf,
-    harness_dir: PathBuf,
+    state_dir: Option<PathBuf>,
+    harness_dir: Option<PathBuf>,
     purpose: Purpose,
     receives: Semaphore,
     tickets: Arc<Tickets>,
@@ -98,12 +92,12 @@ impl Hyperhive {
 
     /// The agent's state directory, if there is one here.
     pub(crate) fn state_dir(&self) -> Option<&Path> {
-        Some(&*self.state_dir).filter(|dir| dir.is_dir())
+        self.state_dir.as_deref().filter(|dir| dir.is_dir())
     }
 
     /// The harness's directory, if there is one here.
     pub(crate) fn harness_dir(&self) -> Option<&Path> {
-        Some(&*self.harness_dir).filter(|dir| dir.is_dir())
+        self.harness_dir.as_deref().filter(|dir| dir.is_dir())
     }
 
     pub(crate) fn purpose(&self) -> Purpose {

@@ -11,32 +11,52 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam,
-        CompleteRequestMethod, CompleteRequestParams, CompleteResult, ContentBlock, Implementation,
-        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+        CompleteRequestMethod, CompleteRequestParams, CompleteResult, ContentBlock, Extensions,
+        Implementation, ListPromptsRequestMethod, ListPromptsResult,
+        ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+        ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ServerCapabilities, ServerConfig, Tool,
     },
     service::{NotificationContext, RequestContext},
 };
 
 use crate::{
+    groups::Groups,
     handover::Handovers,
     journal::{Ending, Journal},
     toolbox::{Call, Failure, Toolbox},
 };
+
+/// The groups whose tools are shown; asked anew for each request.
+pub type Shown = Arc<dyn Fn() -> Groups + Send + Sync>;
 
 /// A server over a toolbox. Clones share everything.
 pub struct Server<C> {
     name: &'static str,
     instructions: &'static str,
     toolbox: Arc<Toolbox<C>>,
+    shown: Shown,
     context: Arc<C>,
     journal: Arc<Journal>,
     handovers: Arc<Handovers>,
 }
 
+impl<C> Clone for Server<C> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name,
+            instructions: self.instructions,
+            toolbox: Arc::clone(&self.toolbox),
+            shown: Arc::clone(&self.shown),
+            context: Arc::clone(&self.context),
+            journal: Arc::clone(&self.journal),
+            handovers: Arc::clone(&self.handovers),
+        }
+    }
+}
+
 impl<C> Server<C> {
-    /// A server called `name`, whose tools work on `context`.
+    /// A server called `name`, whose tools work on `context`, with the groups that everybody has.
     pub fn new(
         name: &'static str,
         instructions: &'static str,
@@ -48,15 +68,28 @@ impl<C> Server<C> {
             name,
             instructions,
             toolbox: Arc::new(toolbox),
+            shown: Arc::new(Groups::default),
             context: Arc::new(context),
             journal: Arc::new(journal),
             handovers: Arc::default(),
         }
     }
 
+    /// The same, showing the tools of these groups.
+    #[must_use]
+    pub fn showing(self, shown: Shown) -> Self {
+        Self { shown, ..self }
+    }
+
     pub(crate) fn handovers(&self) -> Arc<Handovers> {
         Arc::clone(&self.handovers)
     }
+}
+
+/// Where the work goes that waits for an answer to be written: to whoever writes this one.
+fn handovers_of(extensions: &Extensions) -> Option<Arc<Handovers>> {
+    let http = extensions.get::<http::request::Parts>()?;
+    http.extensions.get::<Arc<Handovers>>().cloned()
 }
 
 impl<C: Send + Sync + 'static> Server<C> {
@@ -72,10 +105,12 @@ impl<C: Send + Sync + 'static> Server<C> {
         let call = Call {
             request: id.clone(),
             cancelled: context.ct.clone(),
-            handovers: self.handovers(),
+            handovers: handovers_of(&context.extensions).unwrap_or_else(|| self.handovers()),
         };
-        let Some(answer) = self.toolbox.call(&self.context, &name, args, call) else {
-            let error = self.unknown_tool(&name);
+        let groups = (self.shown)();
+        let answer = self.toolbox.call(&groups, &self.context, &name, args, call);
+        let Some(answer) = answer else {
+            let error = self.unknown_tool(&groups, &name);
             let ending = Ending::Failed(&error.message);
             self.journal.ends(&id, &name, &ending, started.elapsed());
             return Err(error);
@@ -104,9 +139,9 @@ impl<C: Send + Sync + 'static> Server<C> {
         Ok(result)
     }
 
-    fn unknown_tool(&self, name: &str) -> ErrorData {
+    fn unknown_tool(&self, groups: &Groups, name: &str) -> ErrorData {
         let shown = text::printable(&text::shorten(name, 40));
-        let near = match self.toolbox.nearest(&shown) {
+        let near = match self.toolbox.nearest(groups, &shown) {
             Some(near) => format!(" (did you mean {near}?)"),
             None => String::new(),
         };
@@ -143,7 +178,7 @@ impl<C: Send + Sync + 'static> ServerHandler for Server<C> {
                 None,
             ));
         }
-        let tools = self.toolbox.definitions().cloned().collect();
+        let tools = self.toolbox.definitions(&(self.shown)()).cloned().collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 

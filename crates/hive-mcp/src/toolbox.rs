@@ -17,7 +17,10 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::handover::Handovers;
+use crate::{
+    groups::{Group, Groups},
+    handover::Handovers,
+};
 
 /// One tool, on a context `C` that all tools of its server share.
 pub trait Tool<C>: 'static {
@@ -169,75 +172,101 @@ type Answer = Pin<Box<dyn Future<Output = Result<CallToolResult, Failure>> + Sen
 
 struct Entry<C> {
     definition: Definition,
+    /// The group that an agent must have; none for a tool that everybody has.
+    group: Option<Group>,
     run: fn(Arc<C>, JsonObject, Call) -> Answer,
 }
 
 /// The tools of one server, in the order in which they are listed.
 pub struct Toolbox<C> {
     entries: Vec<Entry<C>>,
-    withheld: Vec<(&'static str, String)>,
 }
 
 impl<C> Default for Toolbox<C> {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
-            withheld: Vec::new(),
         }
     }
 }
 
 impl<C: Send + Sync + 'static> Toolbox<C> {
-    /// The same with one tool more.
+    /// The same with one tool more, which everybody has.
     #[must_use]
-    pub fn with<T: Tool<C>>(mut self) -> Self {
+    pub fn with<T: Tool<C>>(self) -> Self {
+        self.with_entry::<T>(None)
+    }
+
+    /// The same with one tool more, for those who have the group.
+    #[must_use]
+    pub fn with_group<T: Tool<C>>(self, group: Group) -> Self {
+        self.with_entry::<T>(Some(group))
+    }
+
+    fn with_entry<T: Tool<C>>(mut self, group: Option<Group>) -> Self {
         self.entries.push(Entry {
             definition: definition::<C, T>(),
+            group,
             run: run::<C, T>,
         });
         self
     }
 
-    /// The same, knowing a tool that this agent is not shown, and why it is refused.
-    #[must_use]
-    pub fn without<T: Tool<C>>(mut self, why: String) -> Self {
-        self.withheld.push((T::NAME, why));
-        self
+    /// What every tool is called, does and takes that whoever has these groups is shown.
+    pub fn definitions(&self, groups: &Groups) -> impl Iterator<Item = &Definition> {
+        let shown = self.entries.iter().filter(|entry| entry.is_shown(groups));
+        shown.map(|entry| &entry.definition)
     }
 
-    /// What every tool is called, does and takes.
-    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
-        self.entries.iter().map(|entry| &entry.definition)
+    /// Every tool with the group that it belongs to.
+    pub fn tools(&self) -> impl Iterator<Item = (&Definition, Option<Group>)> {
+        let entries = self.entries.iter();
+        entries.map(|entry| (&entry.definition, entry.group))
     }
 
-    /// The definition of the tool with this name.
+    /// The definition of the tool with this name, whoever may use it.
     pub(crate) fn find(&self, name: &str) -> Option<&Definition> {
-        self.definitions().find(|tool| tool.name == name)
+        self.entry(name).map(|entry| &entry.definition)
     }
 
-    /// Calls a tool; none when there is no such tool.
+    /// Calls a tool for whoever has these groups; none when there is no such tool.
     pub(crate) fn call(
         &self,
+        groups: &Groups,
         context: &Arc<C>,
         name: &str,
         args: JsonObject,
         call: Call,
     ) -> Option<Answer> {
-        if let Some(entry) = self.entries.iter().find(|e| e.definition.name == name) {
-            return Some((entry.run)(Arc::clone(context), args, call));
+        let entry = self.entry(name)?;
+        if let Some(group) = entry.group.filter(|group| !groups.has(*group)) {
+            let refused = Failure::new(
+                format!(
+                    "`{name}` belongs to the tool group `{}`, which you do not have",
+                    group.as_str()
+                ),
+                "do without it, or ask the operator for the permission",
+            );
+            return Some(Box::pin(std::future::ready(Err(refused))));
         }
-        let (_, why) = self.withheld.iter().find(|(known, _)| *known == name)?;
-        let refused = Failure::new(
-            why.clone(),
-            "do without it, or ask the operator for the permission",
-        );
-        Some(Box::pin(std::future::ready(Err(refused))))
+        Some((entry.run)(Arc::clone(context), args, call))
     }
 
     /// The tool whose name is nearest to one that does not exist.
-    pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
-        let names = self.entries.iter().map(|entry| &*entry.definition.name);
+    pub(crate) fn nearest(&self, groups: &Groups, name: &str) -> Option<&str> {
+        let names = self.definitions(groups).map(|tool| &*tool.name);
         text::did_you_mean(name, names)
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry<C>> {
+        let mut entries = self.entries.iter();
+        entries.find(|entry| entry.definition.name == name)
+    }
+}
+
+impl<C> Entry<C> {
+    fn is_shown(&self, groups: &Groups) -> bool {
+        self.group.is_none_or(|group| groups.has(group))
     }
 }
 

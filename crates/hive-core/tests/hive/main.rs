@@ -16,6 +16,7 @@ mod http;
 mod limits;
 mod loose_ends;
 mod mail;
+mod mcp;
 mod pages;
 mod peer;
 mod reports;

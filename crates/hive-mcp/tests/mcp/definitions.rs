@@ -1,17 +1,14 @@
 //! What a model is told about the tools: a change of it is a change that somebody reads.
 
-use hive_mcp::{Options, groups::Groups, hyperhive};
+use hive_mcp::{groups::Groups, hyperhive};
 use serde_json::Value;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/definitions.json");
 
 fn definitions() -> Value {
-    let options = Options {
-        groups: Groups::all(),
-        ..Options::new("/unused")
-    };
-    let toolbox = hyperhive::toolbox(&options);
-    serde_json::to_value(toolbox.definitions().collect::<Vec<_>>()).unwrap()
+    let toolbox = hyperhive::toolbox();
+    let definitions: Vec<_> = toolbox.definitions(&Groups::all()).collect();
+    serde_json::to_value(definitions).unwrap()
 }
 
 /// `HIVE_BLESS=1` writes the file anew; the difference then stands in the review.
