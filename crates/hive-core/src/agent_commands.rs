@@ -95,6 +95,19 @@ impl Service for Caller {
             AgentRequest::PostState(command) => post_state::run(self, command, outbox.expect(id)),
             AgentRequest::PostEvents(command) => post_events::run(self, command, outbox.expect(id)),
             AgentRequest::Control(command) => control::run(self, command, outbox.expect(id)),
+            AgentRequest::GetPermissions(_)
+            | AgentRequest::Kill(_)
+            | AgentRequest::Start(_)
+            | AgentRequest::Restart(_)
+            | AgentRequest::ListAgents(_)
+            | AgentRequest::Schedule(_)
+            | AgentRequest::ListSchedules(_)
+            | AgentRequest::CancelSchedule(_)
+            | AgentRequest::GetLogs(_)
+            | AgentRequest::GetHostJournal(_) => outbox.expect::<()>(id).refuse(WireError::new(
+                ErrorCode::Unsupported,
+                format!("`{}` is not there yet", head.cmd),
+            )),
         }
     }
 

@@ -154,6 +154,15 @@ impl Host {
             HostRequest::TurnTotals(command) => asker.answer(turn_totals::run(host, command)),
             HostRequest::Lift(command) => asker.answer(lift::run(host, command)),
             HostRequest::Link(command) => asker.answer(link::run(host, command)),
+            HostRequest::ShowPermissions(_)
+            | HostRequest::SetPermissions(_)
+            | HostRequest::ShowSchedules(_)
+            | HostRequest::CancelAnySchedule(_) => asker.answer::<(), _>(async {
+                Err(WireError::new(
+                    ErrorCode::Unsupported,
+                    "this is not there yet",
+                ))
+            }),
         }
     }
 }

@@ -9,6 +9,8 @@
 mod reports;
 #[path = "codec/requests.rs"]
 mod requests;
+#[path = "codec/tools.rs"]
+mod tools;
 
 use std::collections::BTreeSet;
 

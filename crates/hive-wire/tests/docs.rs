@@ -91,6 +91,16 @@ fn every_command_of_the_agent_socket_is_described() {
         PostState,
         PostEvents,
         Control,
+        GetPermissions,
+        Kill,
+        Start,
+        Restart,
+        ListAgents,
+        Schedule,
+        ListSchedules,
+        CancelSchedule,
+        GetLogs,
+        GetHostJournal,
     );
     check_socket(
         "## Agent socket",
@@ -131,6 +141,10 @@ fn every_command_of_the_host_socket_is_described() {
         TurnTotals,
         Lift,
         Link,
+        ShowPermissions,
+        SetPermissions,
+        ShowSchedules,
+        CancelAnySchedule,
     );
     check_socket(
         "## Host socket",

@@ -68,6 +68,7 @@ mod tests {
             message: String::new(),
             delay_seconds,
             at_unix_timestamp,
+            key: None,
         };
         let at = |command: &Remind| due(command, now).ok().map(Timestamp::millis);
         assert_eq!(at(&remind(Some(5), None)), Some(1_005_000));
