@@ -108,6 +108,9 @@ impl Service for Caller {
                 ErrorCode::Unsupported,
                 format!("`{}` is not there yet", head.cmd),
             )),
+            AgentRequest::RequestSpawn(_) | AgentRequest::RequestApplyCommit(_) => {
+                outbox.expect::<()>(id).refuse(crate::approvals::not_yet());
+            }
         }
     }
 

@@ -256,7 +256,7 @@ impl Config {
 
 /// What was probably meant by the unknown field that serde complains of:
 /// "unknown field `prot`, expected one of `bind`, `port`".
-fn unknown_field(message: &str) -> Option<&str> {
+pub(crate) fn unknown_field(message: &str) -> Option<&str> {
     let mut quoted = message
         .strip_prefix("unknown field")?
         .split('`')

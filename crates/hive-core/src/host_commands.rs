@@ -163,6 +163,12 @@ impl Host {
                     "this is not there yet",
                 ))
             }),
+            HostRequest::RequestSpawnAsOperator(_)
+            | HostRequest::Pending(_)
+            | HostRequest::Approve(_)
+            | HostRequest::Deny(_) => {
+                asker.answer(async { Err::<(), _>(crate::approvals::not_yet()) });
+            }
         }
     }
 }

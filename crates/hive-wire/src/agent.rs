@@ -9,6 +9,7 @@ use crate::{
 };
 
 pub use crate::{
+    approval::{ApprovalRequested, RequestApplyCommit, RequestSpawn},
     control::{Control, ControlAction, ControlDone, ControlRequest, ControlRequests},
     report::{
         AgentMeta, EventsPosted, GetAgentMeta, HarnessStatus, ListPeers, Peer, Peers, PostEvents,
@@ -62,6 +63,8 @@ commands! {
         "cancel_schedule" => CancelSchedule -> Cancelled,
         "get_logs" => GetLogs -> Logs,
         "get_host_journal" => GetHostJournal -> HostJournal,
+        "request_spawn" => RequestSpawn -> ApprovalRequested,
+        "request_apply_commit" => RequestApplyCommit -> ApprovalRequested,
     }
 }
 

@@ -19,6 +19,10 @@ pub use lifecycle::{
     Start, StopAll, StopFailure,
 };
 
+pub use crate::approval::{
+    ApprovalKind, ApprovalList, ApprovalRequested, ApprovalRow, ApprovalState, Approve, Decided,
+    Deny, Pending, RequestSpawn, RequestSpawnAsOperator,
+};
 use crate::{
     AgentName, MessageId, QuestionId, SendKey, SenderLabel, Timestamp, agent, command::commands,
 };
@@ -57,6 +61,10 @@ commands! {
         "set_permissions" => SetPermissions -> PermissionRow,
         "schedules" => ShowSchedules -> agent::Schedules,
         "cancel_schedule" => CancelAnySchedule -> agent::ScheduleRow,
+        "request_spawn" => RequestSpawnAsOperator -> ApprovalRequested,
+        "pending" => Pending -> ApprovalList,
+        "approve" => Approve -> Decided,
+        "deny" => Deny -> Decided,
     }
 }
 

@@ -7,6 +7,8 @@ use hive_wire::{
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
+use super::approvals::{agent_approval_requests, host_approval_requests};
+use super::reports::{harness_requests, host_harness_requests};
 use super::{
     reports::{harness_requests, host_harness_requests},
     tools::{host_tool_requests, tool_requests},
@@ -105,6 +107,7 @@ pub(crate) fn agent_requests() -> Vec<BoxedStrategy<Encoded>> {
     .chain(other_agent_requests())
     .chain(harness_requests())
     .chain(tool_requests())
+    .chain(agent_approval_requests())
     .collect()
 }
 
@@ -238,6 +241,7 @@ pub(crate) fn host_requests() -> Vec<BoxedStrategy<Encoded>> {
     .chain(other_host_requests())
     .chain(host_harness_requests())
     .chain(host_tool_requests())
+    .chain(host_approval_requests())
     .collect()
 }
 
