@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use hive_mcp::{
+    groups::{Gate, Grants},
     journal::Journal,
     server::Server,
-    toolbox::{Failure, Toolbox},
+    toolbox::{Context, Failure, Toolbox},
 };
 use hive_wire::client::{Client, ClientError, Options as ClientOptions};
 
@@ -54,6 +55,17 @@ impl Bash {
             ),
             error => error.into(),
         }
+    }
+}
+
+impl Context for Bash {
+    /// Its tools are everybody's (B5).
+    async fn granted(&self) -> Grants {
+        Grants::default()
+    }
+
+    fn refuses(&self, _: Gate) -> bool {
+        false
     }
 }
 

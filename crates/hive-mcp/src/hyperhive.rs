@@ -9,6 +9,7 @@ use std::{
 
 use hive_wire::{
     ReqId, SendKey,
+    agent::GetPermissions,
     client::{Client, ClientError, Options as ClientOptions},
     command::Command,
 };
@@ -16,11 +17,11 @@ use tokio::sync::Semaphore;
 
 use crate::{
     Options,
-    groups::Group,
+    groups::{Capability, Gate, Grants, Group, Groups},
     journal::Journal,
     options::Purpose,
-    server::{Server, Shown},
-    toolbox::Toolbox,
+    server::Server,
+    toolbox::{Context, Failure, Toolbox},
     tools,
 };
 
@@ -34,35 +35,43 @@ const INSTRUCTIONS: &str = "Your part in the hive: other agents and the operator
 
 /// How long a call that may be repeated is repeated while the daemon is away.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long one that waits for a process to end may take.
+const LONG_PATIENCE: Duration = Duration::from_secs(90);
+/// How long the host may think about what an agent has, before the defaults are shown.
+const GRANTS_WITHIN: Duration = Duration::from_secs(5);
 /// How many receives may be parked at once: the host refuses a fifth on one connection.
 const MAX_RECEIVES: usize = 4;
 
 /// The server for the agent that these options are of.
 pub fn server(options: &Options) -> Server<Hyperhive> {
     let journal = Journal::new(NAME, options.harness_dir.as_deref());
-    let groups = options.groups.clone();
-    server_with(options, journal, Arc::new(move || groups.clone()))
+    server_with(options, journal)
 }
 
-/// The server for one of many agents, whose groups may change while it runs.
-pub fn server_with(options: &Options, journal: Journal, shown: Shown) -> Server<Hyperhive> {
+/// The same with a journal of its own.
+pub fn server_with(options: &Options, journal: Journal) -> Server<Hyperhive> {
     let context = Hyperhive::new(options);
-    Server::new(NAME, INSTRUCTIONS, toolbox(), context, journal).showing(shown)
+    Server::new(NAME, INSTRUCTIONS, toolbox(), context, journal)
 }
 
-/// Every tool, by group; those of groups that an agent lacks are known and refused.
+/// Every tool, by its gate; those that an agent is not shown are known and refused.
 pub fn toolbox() -> Toolbox<Hyperhive> {
     macro_rules! toolbox {
         ($($group:ident: $($tool:ty),+;)+) => {
             Toolbox::default()
-                $($(.with_group::<$tool>(Group::$group))+)+
+                $($(.behind::<$tool>(Gate::Group(Group::$group)))+)+
         };
     }
     toolbox! {
         Messaging: tools::Send, tools::Recv, tools::Ask, tools::Answer, tools::GetReceipt;
         Inbox: tools::GetLooseEnds, tools::CancelLooseEnd, tools::Remind, tools::RequestNextTurn;
         Meta: tools::SetStatus, tools::GetAgentMeta, tools::ListPeers;
+        Lifecycle: tools::ListAgents, tools::Kill, tools::Start, tools::Restart;
+        Approvals: tools::RequestSpawn, tools::RequestApplyCommit;
+        Scheduling: tools::Schedule, tools::ListSchedules, tools::CancelSchedule;
+        Diagnostics: tools::GetLogs;
     }
+    .behind::<tools::GetHostJournal>(Gate::Capability(Capability::ReadHostJournal))
 }
 
 /// What the tools of `hyperhive` work on: the agent's own socket, and its directories where there
@@ -72,6 +81,7 @@ pub struct Hyperhive {
     socket: PathBuf,
     state_dir: Option<PathBuf>,
     harness_dir: Option<PathBuf>,
+    groups: Option<Groups>,
     purpose: Purpose,
     receives: Semaphore,
     tickets: Arc<Tickets>,
@@ -84,6 +94,7 @@ impl Hyperhive {
             socket: options.socket.clone(),
             state_dir: options.state_dir.clone(),
             harness_dir: options.harness_dir.clone(),
+            groups: options.groups.clone(),
             purpose: options.purpose,
             receives: Semaphore::new(MAX_RECEIVES),
             tickets: Arc::default(),
@@ -104,14 +115,18 @@ impl Hyperhive {
         self.purpose
     }
 
-    /// Carries out a command once.
-    pub(crate) async fn once<C: Command>(&self, command: &C) -> Result<C::Reply, ClientError> {
-        self.client.call(command).await
+    /// Carries out a command that bears repetition, over a restart of the daemon if need be. What
+    /// changes something has a key, so that it does.
+    pub(crate) async fn call<C: Command>(&self, command: &C) -> Result<C::Reply, ClientError> {
+        self.client.call_idempotent(command, PATIENCE).await
     }
 
-    /// Carries out a command that bears repetition, over a restart of the daemon if need be.
-    pub(crate) async fn repeat<C: Command>(&self, command: &C) -> Result<C::Reply, ClientError> {
-        self.client.call_idempotent(command, PATIENCE).await
+    /// The same for a command that waits until a process has ended.
+    pub(crate) async fn call_at_length<C: Command>(
+        &self,
+        command: &C,
+    ) -> Result<C::Reply, ClientError> {
+        self.client.call_idempotent(command, LONG_PATIENCE).await
     }
 
     /// A client with a connection of its own, for a command that parks: when it is dropped, the
@@ -136,11 +151,41 @@ impl Hyperhive {
     }
 }
 
-/// A key that nobody else chose.
-pub(crate) fn random_key() -> SendKey {
-    format!("mcp-{}", Random::new())
-        .parse()
-        .expect("a short printable text is a key")
+impl Context for Hyperhive {
+    /// The groups are those that the engine was started with, where it was told; the host says the
+    /// rest.
+    async fn granted(&self) -> Grants {
+        let asked = self.client.call_within(&GetPermissions {}, GRANTS_WITHIN);
+        let grants = match asked.await {
+            Ok(granted) => Grants::from(granted),
+            Err(error) => {
+                tracing::warn!(%error, "cannot ask what this agent has; showing what all have");
+                Grants::default()
+            }
+        };
+        match &self.groups {
+            Some(groups) => grants.with_groups(groups.clone()),
+            None => grants,
+        }
+    }
+
+    /// What the host alone knows, it refuses itself.
+    fn refuses(&self, gate: Gate) -> bool {
+        match (gate, &self.groups) {
+            (Gate::Group(group), Some(groups)) => !groups.has(group),
+            (Gate::Group(_), None) | (Gate::Capability(_), _) => false,
+        }
+    }
+}
+
+/// The key of a command: the caller's own, or one that nobody else chose. With it the command can
+/// be repeated over a restart of the daemon.
+pub(crate) fn key(given: Option<String>) -> Result<Option<SendKey>, Failure> {
+    let key = given.unwrap_or_else(|| format!("mcp-{}", Random::new()));
+    let key = key.parse().map_err(|error: hive_wire::id::ChosenIdError| {
+        Failure::new(error.to_string(), "choose another key, or leave it out")
+    })?;
+    Ok(Some(key))
 }
 
 struct Random([u8; 16]);

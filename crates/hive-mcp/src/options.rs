@@ -20,8 +20,8 @@ pub struct Options {
     pub state_dir: Option<PathBuf>,
     /// The harness's files: the journal and the wish for another turn go there if there are any.
     pub harness_dir: Option<PathBuf>,
-    /// The tools to show.
-    pub groups: Groups,
+    /// The groups whose tools are shown, where the harness says so; else the host is asked.
+    pub groups: Option<Groups>,
     /// What the engine process that started this server is for.
     pub purpose: Purpose,
 }
@@ -45,7 +45,7 @@ impl Options {
             socket: socket.into(),
             state_dir: None,
             harness_dir: None,
-            groups: Groups::default(),
+            groups: None,
             purpose: Purpose::default(),
         }
     }
@@ -68,7 +68,7 @@ impl Options {
             if !unknown.is_empty() {
                 tracing::warn!(?unknown, "HIVE_TOOL_GROUPS names groups that do not exist");
             }
-            options.groups = groups;
+            options.groups = Some(groups);
         }
         if matches!(
             text("HIVE_TURN_PURPOSE").as_deref(),
@@ -98,7 +98,7 @@ mod tests {
             assert_eq!(options.socket, PathBuf::from("/run/hive/mcp.sock"));
             assert_eq!(options.state_dir, Some("/state".into()));
             assert_eq!(options.harness_dir, Some("/harness".into()));
-            assert_eq!(options.groups, Groups::default());
+            assert_eq!(options.groups, None);
             assert_eq!(options.purpose, Purpose::Work);
         }
     }

@@ -21,21 +21,16 @@ use rmcp::{
 };
 
 use crate::{
-    groups::Groups,
     handover::Handovers,
     journal::{Ending, Journal},
-    toolbox::{Call, Failure, Toolbox},
+    toolbox::{Call, Context, Failure, Toolbox},
 };
-
-/// The groups whose tools are shown; asked anew for each request.
-pub type Shown = Arc<dyn Fn() -> Groups + Send + Sync>;
 
 /// A server over a toolbox. Clones share everything.
 pub struct Server<C> {
     name: &'static str,
     instructions: &'static str,
     toolbox: Arc<Toolbox<C>>,
-    shown: Shown,
     context: Arc<C>,
     journal: Arc<Journal>,
     handovers: Arc<Handovers>,
@@ -47,7 +42,6 @@ impl<C> Clone for Server<C> {
             name: self.name,
             instructions: self.instructions,
             toolbox: Arc::clone(&self.toolbox),
-            shown: Arc::clone(&self.shown),
             context: Arc::clone(&self.context),
             journal: Arc::clone(&self.journal),
             handovers: Arc::clone(&self.handovers),
@@ -56,7 +50,7 @@ impl<C> Clone for Server<C> {
 }
 
 impl<C> Server<C> {
-    /// A server called `name`, whose tools work on `context`, with the groups that everybody has.
+    /// A server called `name`, whose tools work on `context`.
     pub fn new(
         name: &'static str,
         instructions: &'static str,
@@ -68,17 +62,10 @@ impl<C> Server<C> {
             name,
             instructions,
             toolbox: Arc::new(toolbox),
-            shown: Arc::new(Groups::default),
             context: Arc::new(context),
             journal: Arc::new(journal),
             handovers: Arc::default(),
         }
-    }
-
-    /// The same, showing the tools of these groups.
-    #[must_use]
-    pub fn showing(self, shown: Shown) -> Self {
-        Self { shown, ..self }
     }
 
     pub(crate) fn handovers(&self) -> Arc<Handovers> {
@@ -92,7 +79,7 @@ fn handovers_of(extensions: &Extensions) -> Option<Arc<Handovers>> {
     http.extensions.get::<Arc<Handovers>>().cloned()
 }
 
-impl<C: Send + Sync + 'static> Server<C> {
+impl<C: Context> Server<C> {
     async fn answer(
         &self,
         request: CallToolRequestParams,
@@ -107,10 +94,8 @@ impl<C: Send + Sync + 'static> Server<C> {
             cancelled: context.ct.clone(),
             handovers: handovers_of(&context.extensions).unwrap_or_else(|| self.handovers()),
         };
-        let groups = (self.shown)();
-        let answer = self.toolbox.call(&groups, &self.context, &name, args, call);
-        let Some(answer) = answer else {
-            let error = self.unknown_tool(&groups, &name);
+        let Some(answer) = self.toolbox.call(&self.context, &name, args, call) else {
+            let error = self.unknown_tool(&name);
             let ending = Ending::Failed(&error.message);
             self.journal.ends(&id, &name, &ending, started.elapsed());
             return Err(error);
@@ -139,9 +124,9 @@ impl<C: Send + Sync + 'static> Server<C> {
         Ok(result)
     }
 
-    fn unknown_tool(&self, groups: &Groups, name: &str) -> ErrorData {
+    fn unknown_tool(&self, name: &str) -> ErrorData {
         let shown = text::printable(&text::shorten(name, 40));
-        let near = match self.toolbox.nearest(groups, &shown) {
+        let near = match self.toolbox.nearest(&shown) {
             Some(near) => format!(" (did you mean {near}?)"),
             None => String::new(),
         };
@@ -160,7 +145,7 @@ impl From<Failure> for CallToolResult {
     }
 }
 
-impl<C: Send + Sync + 'static> ServerHandler for Server<C> {
+impl<C: Context> ServerHandler for Server<C> {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new(self.name, env!("CARGO_PKG_VERSION")))
@@ -178,7 +163,8 @@ impl<C: Send + Sync + 'static> ServerHandler for Server<C> {
                 None,
             ));
         }
-        let tools = self.toolbox.definitions(&(self.shown)()).cloned().collect();
+        let grants = self.context.granted().await;
+        let tools = self.toolbox.definitions(&grants).cloned().collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 

@@ -18,9 +18,19 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    groups::{Group, Groups},
+    groups::{Gate, Grants},
     handover::Handovers,
 };
+
+/// What all tools of a server work on.
+pub trait Context: Send + Sync + 'static {
+    /// What the caller has been given: which tools a list shows. Asked for each list.
+    fn granted(&self) -> impl Future<Output = Grants> + Send;
+
+    /// Whether calls behind this gate are refused without asking anybody. Whoever says no here
+    /// leaves the refusal to those who carry the call out.
+    fn refuses(&self, gate: Gate) -> bool;
+}
 
 /// One tool, on a context `C` that all tools of its server share.
 pub trait Tool<C>: 'static {
@@ -61,8 +71,10 @@ pub enum Effect {
     Adds,
     /// Something that is the same after it was done twice.
     Sets,
-    /// It takes something away that cannot be brought back.
+    /// It takes something away, or breaks something off, and is the same after it was done twice.
     Removes,
+    /// It breaks something off each time.
+    Breaks,
 }
 
 impl Effect {
@@ -73,6 +85,7 @@ impl Effect {
             Self::Adds => hints.read_only(false).destructive(false).idempotent(false),
             Self::Sets => hints.read_only(false).destructive(false).idempotent(true),
             Self::Removes => hints.read_only(false).destructive(true).idempotent(true),
+            Self::Breaks => hints.read_only(false).destructive(true).idempotent(false),
         }
     }
 }
@@ -172,8 +185,8 @@ type Answer = Pin<Box<dyn Future<Output = Result<CallToolResult, Failure>> + Sen
 
 struct Entry<C> {
     definition: Definition,
-    /// The group that an agent must have; none for a tool that everybody has.
-    group: Option<Group>,
+    /// What an agent must have; none for a tool that everybody has.
+    gate: Option<Gate>,
     run: fn(Arc<C>, JsonObject, Call) -> Answer,
 }
 
@@ -190,38 +203,39 @@ impl<C> Default for Toolbox<C> {
     }
 }
 
-impl<C: Send + Sync + 'static> Toolbox<C> {
+impl<C: Context> Toolbox<C> {
     /// The same with one tool more, which everybody has.
     #[must_use]
     pub fn with<T: Tool<C>>(self) -> Self {
         self.with_entry::<T>(None)
     }
 
-    /// The same with one tool more, for those who have the group.
+    /// The same with one tool more, for those who have what its gate asks for.
     #[must_use]
-    pub fn with_group<T: Tool<C>>(self, group: Group) -> Self {
-        self.with_entry::<T>(Some(group))
+    pub fn behind<T: Tool<C>>(self, gate: Gate) -> Self {
+        self.with_entry::<T>(Some(gate))
     }
 
-    fn with_entry<T: Tool<C>>(mut self, group: Option<Group>) -> Self {
+    fn with_entry<T: Tool<C>>(mut self, gate: Option<Gate>) -> Self {
         self.entries.push(Entry {
             definition: definition::<C, T>(),
-            group,
+            gate,
             run: run::<C, T>,
         });
         self
     }
 
-    /// What every tool is called, does and takes that whoever has these groups is shown.
-    pub fn definitions(&self, groups: &Groups) -> impl Iterator<Item = &Definition> {
-        let shown = self.entries.iter().filter(|entry| entry.is_shown(groups));
-        shown.map(|entry| &entry.definition)
+    /// What every tool is called, does and takes that whoever has these grants is shown.
+    pub fn definitions(&self, grants: &Grants) -> impl Iterator<Item = &Definition> {
+        let is_shown = |gate: Option<Gate>| gate.is_none_or(|gate| grants.open(gate));
+        let tools = self.tools().filter(move |(_, gate)| is_shown(*gate));
+        tools.map(|(tool, _)| tool)
     }
 
-    /// Every tool with the group that it belongs to.
-    pub fn tools(&self) -> impl Iterator<Item = (&Definition, Option<Group>)> {
+    /// Every tool with its gate.
+    pub fn tools(&self) -> impl Iterator<Item = (&Definition, Option<Gate>)> {
         let entries = self.entries.iter();
-        entries.map(|entry| (&entry.definition, entry.group))
+        entries.map(|entry| (&entry.definition, entry.gate))
     }
 
     /// The definition of the tool with this name, whoever may use it.
@@ -229,22 +243,18 @@ impl<C: Send + Sync + 'static> Toolbox<C> {
         self.entry(name).map(|entry| &entry.definition)
     }
 
-    /// Calls a tool for whoever has these groups; none when there is no such tool.
+    /// Calls a tool; none when there is no such tool.
     pub(crate) fn call(
         &self,
-        groups: &Groups,
         context: &Arc<C>,
         name: &str,
         args: JsonObject,
         call: Call,
     ) -> Option<Answer> {
         let entry = self.entry(name)?;
-        if let Some(group) = entry.group.filter(|group| !groups.has(*group)) {
+        if let Some(gate) = entry.gate.filter(|gate| context.refuses(*gate)) {
             let refused = Failure::new(
-                format!(
-                    "`{name}` belongs to the tool group `{}`, which you do not have",
-                    group.as_str()
-                ),
+                format!("`{name}` needs {gate}, which you do not have"),
                 "do without it, or ask the operator for the permission",
             );
             return Some(Box::pin(std::future::ready(Err(refused))));
@@ -253,20 +263,14 @@ impl<C: Send + Sync + 'static> Toolbox<C> {
     }
 
     /// The tool whose name is nearest to one that does not exist.
-    pub(crate) fn nearest(&self, groups: &Groups, name: &str) -> Option<&str> {
-        let names = self.definitions(groups).map(|tool| &*tool.name);
+    pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
+        let names = self.entries.iter().map(|entry| &*entry.definition.name);
         text::did_you_mean(name, names)
     }
 
     fn entry(&self, name: &str) -> Option<&Entry<C>> {
         let mut entries = self.entries.iter();
         entries.find(|entry| entry.definition.name == name)
-    }
-}
-
-impl<C> Entry<C> {
-    fn is_shown(&self, groups: &Groups) -> bool {
-        self.group.is_none_or(|group| groups.has(group))
     }
 }
 
@@ -285,11 +289,7 @@ fn definition<C, T: Tool<C>>() -> Definition {
     }
 }
 
-fn run<C: Send + Sync + 'static, T: Tool<C>>(
-    context: Arc<C>,
-    args: JsonObject,
-    call: Call,
-) -> Answer {
+fn run<C: Context, T: Tool<C>>(context: Arc<C>, args: JsonObject, call: Call) -> Answer {
     Box::pin(async move {
         let args = serde_json::from_value(Value::Object(args)).map_err(|error| {
             let why = text::shorten_middle(&error.to_string(), 300);

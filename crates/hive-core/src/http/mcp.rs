@@ -18,8 +18,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use hive_mcp::{
-    Options, groups::Groups, handover::Handovers, hyperhive, hyperhive::Hyperhive,
-    journal::Journal, server::Server,
+    Options, handover::Handovers, hyperhive, hyperhive::Hyperhive, journal::Journal, server::Server,
 };
 use hive_wire::{AgentName, ErrorCode, WireError};
 use rmcp::transport::streamable_http_server::{
@@ -59,7 +58,7 @@ impl Mount {
     ) -> Self {
         let options = Options::new(host.paths.agent_socket(name));
         let journal = Journal::of_agent(hyperhive::NAME, name.to_string());
-        let server = hyperhive::server_with(&options, journal, Arc::new(Groups::default));
+        let server = hyperhive::server_with(&options, journal);
         Self::of(move || server.clone(), hosts, stop)
     }
 }

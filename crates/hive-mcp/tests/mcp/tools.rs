@@ -208,7 +208,7 @@ async fn m10_the_status_is_seen_by_peers_and_kept() {
 async fn m1_tools_of_groups_that_one_lacks_are_hidden_and_refused() {
     let hive = hive().await;
     let only = Options {
-        groups: Groups::parse("meta").0,
+        groups: Some(Groups::parse("meta").0),
         ..options(&hive)
     };
     let mut ada = Mcp::shaken(&only, "2025-11-25").await;
