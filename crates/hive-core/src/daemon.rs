@@ -33,6 +33,7 @@ use crate::{
     metrics::Metrics,
     model::Rehearsal,
     paths::Paths,
+    permissions::Gate,
     roster::Roster,
     server::{Limits, Listener},
 };
@@ -98,6 +99,7 @@ impl Running {
         let doors = Arc::new(Access::open(&paths.operator_token(), &paths.sessions())?);
         let means = crew::Means::find(setup.mode, &paths, &config, &agents).await?;
         let harnesses = know_harnesses(&readers, &events, means.is_shared())?;
+        let gate = open_gate(&readers, &config)?;
 
         let stop = CancellationToken::new();
         let parts = Parts {
@@ -114,6 +116,7 @@ impl Running {
             paths: &paths,
             config: &config,
             broker: &broker,
+            gate: &gate,
             dashboard_port: address.port(),
             tasks: &tasks,
             stop: &stop,
@@ -126,6 +129,7 @@ impl Running {
             readers,
             events,
             harnesses,
+            gate,
             access: doors,
             metrics,
             lifecycle: tokio::sync::Mutex::new(()),
@@ -269,6 +273,15 @@ fn know_harnesses(
         .context("cannot read what the agents say of themselves")?;
     let harnesses = Harnesses::new(Arc::clone(events), lines, has_shared_key);
     Ok(Arc::new(harnesses))
+}
+
+/// What the agents were granted; an agent is never let in before this is known.
+fn open_gate(readers: &hive_store::Readers, config: &Config) -> anyhow::Result<Arc<Gate>> {
+    let stored = readers
+        .permissions()
+        .context("cannot read what the agents are granted")?;
+    let rate = config.limits.rate();
+    Ok(Arc::new(Gate::new(&config.hive.root_agent, rate, stored)))
 }
 
 /// Opens the socket and the page of every agent, and the dashboard.

@@ -4,6 +4,7 @@
 mod ack_inbox;
 pub(crate) mod agent_state;
 mod answer;
+mod cancel_schedule;
 pub(crate) mod control_agent;
 mod dead;
 mod destroy;
@@ -17,12 +18,15 @@ pub(crate) mod lift;
 mod link;
 pub(crate) mod list;
 mod output;
+pub(crate) mod permissions;
 mod questions;
 pub(crate) mod rebuild;
 mod receipt;
 mod redeliver;
 pub(crate) mod restart;
+pub(crate) mod schedules;
 pub(crate) mod send;
+pub(crate) mod set_permissions;
 pub(crate) mod spawn;
 pub(crate) mod start;
 mod stop_all;
@@ -51,6 +55,7 @@ use crate::{
     harnesses::Harnesses,
     metrics::Metrics,
     paths::Paths,
+    permissions::Gate,
     server::{Listener, Outbox, Service},
     supervisor::{Supervisor, Wish},
 };
@@ -63,6 +68,8 @@ pub(crate) struct Host {
     pub(crate) readers: Readers,
     pub(crate) events: Arc<EventLog>,
     pub(crate) harnesses: Arc<Harnesses>,
+    /// What agents may do, and how fast.
+    pub(crate) gate: Arc<Gate>,
     pub(crate) supervisor: Arc<Supervisor>,
     /// Who may look at which page.
     pub(crate) access: Arc<Access>,
@@ -154,15 +161,14 @@ impl Host {
             HostRequest::TurnTotals(command) => asker.answer(turn_totals::run(host, command)),
             HostRequest::Lift(command) => asker.answer(lift::run(host, command)),
             HostRequest::Link(command) => asker.answer(link::run(host, command)),
-            HostRequest::ShowPermissions(_)
-            | HostRequest::SetPermissions(_)
-            | HostRequest::ShowSchedules(_)
-            | HostRequest::CancelAnySchedule(_) => asker.answer::<(), _>(async {
-                Err(WireError::new(
-                    ErrorCode::Unsupported,
-                    "this is not there yet",
-                ))
-            }),
+            HostRequest::ShowPermissions(command) => asker.answer(permissions::run(host, command)),
+            HostRequest::SetPermissions(command) => {
+                asker.answer(set_permissions::run(host, command));
+            }
+            HostRequest::ShowSchedules(command) => asker.answer(schedules::run(host, command)),
+            HostRequest::CancelAnySchedule(command) => {
+                asker.answer(cancel_schedule::run(host, command));
+            }
             HostRequest::RequestSpawnAsOperator(_)
             | HostRequest::Pending(_)
             | HostRequest::Approve(_)

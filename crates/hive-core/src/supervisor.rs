@@ -40,6 +40,7 @@ use crate::{
     config::Config,
     model::ModelAccess,
     paths::Paths,
+    permissions::Gate,
 };
 
 pub(crate) use setup::{Binaries, KEEPER, keeper_command};
@@ -56,6 +57,8 @@ pub(crate) struct Parts {
     pub(crate) paths: Paths,
     pub(crate) config: Arc<Config>,
     pub(crate) broker: Broker,
+    /// What agents may do, which their harnesses are told.
+    pub(crate) gate: Arc<Gate>,
     pub(crate) model: ModelAccess,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) binaries: Binaries,

@@ -11,11 +11,12 @@ use std::{collections::BTreeSet, fs, path::Path};
 use common::Hive;
 
 /// Tables that grow with history. What is open lies in tables and partial indexes of its own.
-const LARGE: [&str; 8] = [
+const LARGE: [&str; 9] = [
     "messages",
     "receipts",
     "turns",
     "send_keys",
+    "command_keys",
     "correspondence",
     "questions",
     "approvals",
@@ -98,6 +99,15 @@ const HOT: &[(&str, &str)] = &[
         "FROM turn_counts WHERE agent = ?1 AND id < ?2",
         "INDEX turn_counts_agent (agent=? AND rowid<?)",
     ),
+    (
+        "SELECT request, reply FROM command_keys",
+        "PRIMARY KEY (agent=? AND key=?)",
+    ),
+    (
+        "FROM command_keys WHERE used_at < ?1",
+        "INDEX command_keys_age (used_at<?)",
+    ),
+    ("WHERE next_at <= ?1", "INDEX schedules_next (next_at<?)"),
     (
         "FROM send_keys WHERE used_at < ?1",
         "INDEX send_keys_age (used_at<?)",

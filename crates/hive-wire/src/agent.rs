@@ -299,6 +299,10 @@ pub struct Ask {
 pub struct Asked {
     /// Its id.
     pub question_id: QuestionId,
+    /// Those who now wait for each other's answers in a circle, beginning with the caller; empty
+    /// when nobody does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub circle: Vec<String>,
 }
 
 /// Answers a question that was put to the caller.

@@ -173,8 +173,12 @@ impl Groups {
         self.0.iter().copied()
     }
 
-    /// Their words, as a list of them is written in an environment.
+    /// Their words, as a list of them is written in an environment. An empty list there means the
+    /// defaults; so one without groups names the one that gates nothing.
     pub fn join(&self) -> String {
+        if self.0.is_empty() {
+            return Group::Execution.as_str().to_owned();
+        }
         let words: Vec<&str> = self.iter().map(Group::as_str).collect();
         words.join(",")
     }
@@ -225,5 +229,8 @@ mod tests {
     fn a_joined_list_is_read_back() {
         let groups = Groups::all();
         assert_eq!(Groups::parse(&groups.join()), (groups, vec![]));
+        let nothing = Groups::from_iter([]);
+        let (read, _) = Groups::parse(&nothing.join());
+        assert_eq!(read.iter().collect::<Vec<_>>(), [Group::Execution]);
     }
 }

@@ -4,6 +4,7 @@
 //! without them; fields may be added, and none is renamed or removed under the same schema.
 
 mod events;
+mod grants;
 mod harnesses;
 mod messages;
 mod words;
@@ -13,6 +14,7 @@ use serde::Serialize;
 
 pub(super) use self::{
     events::{EventLog, Gap, TailedEvent},
+    grants::{PermissionList, ScheduleList},
     harnesses::{Control, Lifted, OneTimeLink, TotalList, TurnList},
     messages::{Acked, InboxDocument, MessageList, Receipt, Sent, Settled},
     words::{agent_state, message_state},

@@ -18,6 +18,7 @@ use crate::{
     host_commands::{Host, spawn},
     model::{ModelAccess, Rehearsal},
     paths::Paths,
+    permissions::Gate,
     supervisor::{self, Binaries, Supervisor, keeper_command},
 };
 
@@ -96,6 +97,7 @@ pub(super) struct Around<'a> {
     pub(super) paths: &'a Paths,
     pub(super) config: &'a Arc<Config>,
     pub(super) broker: &'a Broker,
+    pub(super) gate: &'a Arc<Gate>,
     pub(super) dashboard_port: u16,
     pub(super) tasks: &'a TaskTracker,
     pub(super) stop: &'a CancellationToken,
@@ -107,6 +109,7 @@ pub(super) fn supervisor(means: &Means, around: &Around<'_>) -> Arc<Supervisor> 
         paths: around.paths.clone(),
         config: Arc::clone(around.config),
         broker: around.broker.clone(),
+        gate: Arc::clone(around.gate),
         model: means.model.clone(),
         runtime: Arc::new(ProcessRuntime::new(around.paths.agents(), keeper_command())),
         binaries: means.binaries.clone(),
@@ -127,6 +130,13 @@ pub(super) async fn muster(host: &Arc<Host>, mode: Mode, means: &Means, agents: 
             if let Err(error) = host.supervisor.renew(&agent.name).await {
                 tracing::error!(agent = %agent.name, %error, "it does not find the model");
             }
+        }
+    }
+    // Those who outlived the last daemon may not have heard of its last word.
+    for agent in agents {
+        let grants = host.gate.grants(&agent.name);
+        if grants.changed_at().is_some() {
+            host.harnesses.set_tool_groups(&agent.name, grants.groups());
         }
     }
     host.supervisor.adopt(agents).await;

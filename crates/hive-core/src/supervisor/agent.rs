@@ -206,8 +206,10 @@ impl Task {
         };
         let dirs =
             dirs::prepare(&parts.paths, &agent.name).map_err(|error| format!("{error:#}"))?;
+        let grants = parts.gate.grants(&agent.name);
         Ok(spec::of(spec::Inputs {
             agent,
+            groups: grants.groups(),
             config: &parts.config,
             model: &parts.model,
             engine: &engine.command,

@@ -8,6 +8,7 @@ use std::{
 
 use hive_runtime::{AgentDirs, AgentSpec, Command, Limits};
 use hive_store::sqlite::AgentRecord;
+use hive_wire::grants::Groups;
 
 use crate::{config::Config, model::ModelAccess};
 
@@ -39,6 +40,8 @@ const PASSED_ON: [&str; 18] = [
 /// What a specification is made from.
 pub(super) struct Inputs<'i> {
     pub(super) agent: &'i AgentRecord,
+    /// Its tool groups.
+    pub(super) groups: &'i Groups,
     pub(super) config: &'i Config,
     pub(super) model: &'i ModelAccess,
     /// The engine's command.
@@ -103,6 +106,7 @@ fn identity(inputs: &Inputs<'_>) -> Env {
     let mut env = Env::from([
         entry("HIVE_LABEL", name),
         entry("HIVE_ROLE", role),
+        entry("HIVE_TOOL_GROUPS", inputs.groups.join()),
         entry("HIVE_OPERATOR_PRONOUNS", &hive.operator_pronouns),
         entry("HIVE_PORT", agent.port.to_string()),
         entry("HIVE_DASHBOARD_PORT", inputs.dashboard_port.to_string()),
@@ -208,6 +212,7 @@ mod tests {
         };
         of(Inputs {
             agent,
+            groups: &Groups::default(),
             config,
             model,
             engine: "/opt/claude",
@@ -247,6 +252,7 @@ mod tests {
             ("HIVE_SOCKET", "/hive/run/mcp.sock"),
             ("HIVE_STATE_DIR", "/hive/state"),
             ("HIVE_STOP_GRACE_SECS", "10"),
+            ("HIVE_TOOL_GROUPS", "messaging,meta,inbox,execution"),
             ("HOME", "/hive/home"),
             ("LANG", "C.UTF-8"),
             ("PATH", "/opt:/usr/bin"),

@@ -132,6 +132,16 @@ impl Tx<'_> {
     }
 }
 
+impl Tx<'_> {
+    /// Approvals that wait for a decision, oldest first, at most two hundred.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn pending_approvals(&self) -> Result<Vec<Approval>, Refusal> {
+        pending(self.conn, 200).map_err(Refusal::Sqlite)
+    }
+}
+
 pub(super) fn pending(conn: &Connection, limit: u32) -> rusqlite::Result<Vec<Approval>> {
     let sql = format!("{COLUMNS} WHERE state = 0 ORDER BY id LIMIT ?1");
     conn.prepare_cached(&sql)?
