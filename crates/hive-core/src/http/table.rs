@@ -1,12 +1,12 @@
 //! Every route of a port, once: for the router and for the OpenAPI document.
 
-use super::{Site, actions, call, events, login, openapi, shell, state, stats};
+use super::{Site, actions, call, events, login, mcp, openapi, shell, state, stats};
 use crate::access::Audience;
 use axum::{
     extract::State,
     http::header,
     response::{IntoResponse, Response},
-    routing::{MethodRouter, get, post},
+    routing::{MethodRouter, delete, get, post},
 };
 
 /// One route.
@@ -119,7 +119,10 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
             table.get("/api/stats", what, DAYS, get(stats::of_hive));
             table.agent("/api/agents/{name}");
         }
-        Audience::Agent(_) => table.agent("/api"),
+        Audience::Agent(_) => {
+            table.agent("/api");
+            table.tools();
+        }
     }
     table.routes
 }
@@ -188,6 +191,17 @@ impl Table {
             PAGE,
             get(stats::turns),
         );
+    }
+
+    /// The agent's tools, for MCP clients.
+    fn tools(&mut self) {
+        let what = "A message of the Model Context Protocol";
+        self.post("/mcp", what, &[], post(mcp::serve));
+        let what =
+            "What the server says of its own accord, in a session of the handshake revisions";
+        self.get("/mcp", what, &[], get(mcp::serve));
+        self.open("DELETE", "/mcp", "Ends such a session", delete(mcp::serve));
+        self.last().guarded = true;
     }
 
     fn open(

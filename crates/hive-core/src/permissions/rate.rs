@@ -63,10 +63,10 @@ pub(super) fn price(request: &AgentRequest, bytes: usize) -> u32 {
         | AgentRequest::Kill(_)
         | AgentRequest::Start(_)
         | AgentRequest::Restart(_)
-        | AgentRequest::Schedule(_)
-        | AgentRequest::CancelSchedule(_)
         | AgentRequest::RequestSpawn(_)
-        | AgentRequest::RequestApplyCommit(_) => true,
+        | AgentRequest::RequestApplyCommit(_)
+        | AgentRequest::Schedule(_)
+        | AgentRequest::CancelSchedule(_) => true,
         // These start a process or read a file each.
         AgentRequest::GetLogs(_) | AgentRequest::GetHostJournal(_) => true,
         AgentRequest::Recv(_)

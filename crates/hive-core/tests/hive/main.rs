@@ -17,6 +17,7 @@ mod http;
 mod limits;
 mod loose_ends;
 mod mail;
+mod mcp;
 mod pages;
 mod peer;
 mod reports;

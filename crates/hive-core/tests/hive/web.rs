@@ -245,6 +245,7 @@ async fn web_every_route_is_documented_and_none_is_open() {
                 "/api/lift",
                 "/api/stats",
                 "/api/turns",
+                "/mcp",
             ][..],
         ),
     ] {
