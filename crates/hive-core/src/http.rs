@@ -19,6 +19,7 @@ mod login;
 mod mcp;
 mod openapi;
 mod output;
+mod own_files;
 mod patience;
 mod serve;
 mod shell;

@@ -22,6 +22,7 @@ mod engine;
 mod harnesses;
 mod host_commands;
 mod http;
+mod links;
 mod metrics;
 mod model;
 mod nix_flake;

@@ -11,6 +11,7 @@
 mod agent;
 mod dirs;
 mod extra;
+mod flake;
 mod notice;
 mod plan;
 mod setup;

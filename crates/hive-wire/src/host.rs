@@ -239,6 +239,20 @@ pub struct AgentRow {
     /// Whether it was made with another revision of the hive: a rebuild brings it up to date.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stale: bool,
+    /// Links on its card and its page, as it says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<DashboardLink>,
+}
+
+/// A link on an agent's card and page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DashboardLink {
+    /// What it says.
+    pub label: String,
+    /// Where it leads: an http(s) address.
+    pub url: String,
+    /// A sign before it; may be empty.
+    pub icon: String,
 }
 
 /// Lists the agents.

@@ -123,7 +123,9 @@ impl Stage {
             loop {
                 let asked = self.model.requests();
                 let found = asked.iter().find(|request| {
-                    let last = request.body["messages"].as_array().and_then(|all| all.last());
+                    let last = request.body["messages"]
+                        .as_array()
+                        .and_then(|all| all.last());
                     let last = last.map(ToString::to_string).unwrap_or_default();
                     words.iter().all(|word| last.contains(word))
                 });
@@ -143,7 +145,10 @@ impl Stage {
         let last = |request: &hive_rehearsal::Seen| {
             let messages = request.body["messages"].as_array();
             let last = messages.and_then(|all| all.last()).map(ToString::to_string);
-            last.unwrap_or_default().chars().take(600).collect::<String>()
+            last.unwrap_or_default()
+                .chars()
+                .take(600)
+                .collect::<String>()
         };
         let asked: Vec<String> = self.model.requests().iter().map(last).collect();
         asked.join("\n")
@@ -157,36 +162,65 @@ async fn c5_c6_c8_m11_an_agent_is_asked_for_changed_broken_rolled_back_and_refus
     };
     stage.tell("ruth", "ask for an agent tester").await;
     let spawn = stage.pending().await;
-    assert_eq!((spawn.kind, spawn.agent.as_str()), (ApprovalKind::Spawn, "tester"));
+    assert_eq!(
+        (spawn.kind, spawn.agent.as_str()),
+        (ApprovalKind::Spawn, "tester")
+    );
     assert_eq!(spawn.requested_by.as_str(), "ruth");
     assert_eq!(spawn.reason, "the operator wants one");
     let made = stage.approve(&spawn).await;
     assert_eq!(made.state, ApprovalState::Approved, "{}", made.note);
-    stage.model_heard(&["approval_resolved", "approved", "tester"]).await;
+    stage
+        .model_heard(&["approval_resolved", "approved", "tester"])
+        .await;
     stage.tell("tester", "hello tester").await;
-    assert_eq!(stage.model_heard(&["hello tester"]).await, "claude-haiku-4-5");
+    assert_eq!(
+        stage.model_heard(&["hello tester"]).await,
+        "claude-haiku-4-5"
+    );
 
     let dir = stage.config();
     let dir = dir.display();
-    stage.tell("ruth", &format!("let {dir} say model = \"claude-opus-4-5\"")).await;
+    stage
+        .tell(
+            "ruth",
+            &format!("let {dir} say model = \"claude-opus-4-5\""),
+        )
+        .await;
     let change = stage.pending().await;
-    assert!(change.diff.contains("+model = \"claude-opus-4-5\""), "{}", change.diff);
+    assert!(
+        change.diff.contains("+model = \"claude-opus-4-5\""),
+        "{}",
+        change.diff
+    );
     let applied = stage.approve(&change).await;
     assert_eq!(applied.state, ApprovalState::Approved, "{}", applied.note);
     stage.tell("tester", "hello again").await;
     assert_eq!(stage.model_heard(&["hello again"]).await, "claude-opus-4-5");
 
-    stage.tell("ruth", &format!("let {dir} say engine = \"/no/such/engine\"")).await;
+    stage
+        .tell(
+            "ruth",
+            &format!("let {dir} say engine = \"/no/such/engine\""),
+        )
+        .await;
     let broken = stage.pending().await;
     let failed = stage.approve(&broken).await;
     assert_eq!(failed.state, ApprovalState::Failed);
     assert!(failed.note.contains("rolled back"), "{}", failed.note);
-    stage.model_heard(&["approval_resolved", "failed", "rolled back"]).await;
+    stage
+        .model_heard(&["approval_resolved", "failed", "rolled back"])
+        .await;
     stage.tell("tester", "are you there").await;
-    assert_eq!(stage.model_heard(&["are you there"]).await, "claude-opus-4-5");
+    assert_eq!(
+        stage.model_heard(&["are you there"]).await,
+        "claude-opus-4-5"
+    );
     assert_ne!(stage.agent("tester").await.state, AgentState::Failed);
 
-    stage.tell("ruth", &format!("let {dir} say network = \"host\"")).await;
+    stage
+        .tell("ruth", &format!("let {dir} say network = \"host\""))
+        .await;
     let refused = stage.pending().await;
     let deny = Deny {
         approval_id: refused.approval_id,
@@ -194,5 +228,7 @@ async fn c5_c6_c8_m11_an_agent_is_asked_for_changed_broken_rolled_back_and_refus
     };
     let denied = stage.host.call(&deny).await.unwrap();
     assert_eq!(denied.state, ApprovalState::Denied);
-    stage.model_heard(&["denied", "it needs no network of ours"]).await;
+    stage
+        .model_heard(&["denied", "it needs no network of ours"])
+        .await;
 }

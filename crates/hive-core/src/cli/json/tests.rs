@@ -43,6 +43,7 @@ fn history_row() -> host::HistoryRow {
 fn agent_row() -> host::AgentRow {
     host::AgentRow {
         stale: false,
+        links: Vec::new(),
         name: "ada".parse().unwrap(),
         state: AgentState::External,
         status: "reading".into(),
