@@ -17,6 +17,7 @@ mod desk;
 mod lobby;
 mod queue;
 mod report;
+mod schedules;
 mod writer;
 
 use std::{

@@ -10,6 +10,8 @@ use serde::{Deserialize, de};
 
 pub use engine::{Engine, EngineEnv};
 
+use crate::permissions::Rate;
+
 /// The whole configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -112,6 +114,8 @@ pub struct Agents {
     pub restart_delay_ms: u32,
     /// How many seconds an agent gets to end before it is killed.
     pub stop_secs: u32,
+    /// How many seconds an agent gets to come up with a new configuration.
+    pub trial_secs: u32,
 }
 
 impl Default for Agents {
@@ -122,6 +126,7 @@ impl Default for Agents {
             restarts: 5,
             restart_delay_ms: 1_000,
             stop_secs: 20,
+            trial_secs: 60,
         }
     }
 }
@@ -167,6 +172,16 @@ pub struct Limits {
     pub questions_per_agent: u32,
     /// The most pending reminders of one agent.
     pub reminders_per_agent: u32,
+    /// The most schedules of one agent.
+    pub schedules_per_agent: u32,
+    /// How much one agent may send in a minute, in the long run; 0 for no limit …
+    pub sends_per_minute: u32,
+    /// … and how much at once.
+    pub send_burst: u32,
+    /// How many seconds a request waits for the operator.
+    pub approval_seconds: u32,
+    /// The most requests of one agent that wait for the operator.
+    pub approvals_per_agent: u32,
 }
 
 impl Default for Limits {
@@ -183,6 +198,11 @@ impl Default for Limits {
             line_seconds: 30,
             questions_per_agent: 50,
             reminders_per_agent: 50,
+            schedules_per_agent: 20,
+            sends_per_minute: 600,
+            send_burst: 1_000,
+            approval_seconds: 7 * 24 * 60 * 60,
+            approvals_per_agent: 20,
         }
     }
 }
@@ -198,6 +218,14 @@ impl Limits {
         self.event_mib_per_agent.saturating_mul(1024 * 1024)
     }
 
+    /// How fast one agent may send.
+    pub(crate) fn rate(&self) -> Rate {
+        Rate {
+            per_minute: self.sends_per_minute,
+            burst: self.send_burst,
+        }
+    }
+
     /// How long a line may take.
     pub fn line_time(&self) -> Duration {
         Duration::from_secs(self.line_seconds.into())
@@ -211,6 +239,8 @@ impl Limits {
             ("deliveries_before_dead", self.deliveries_before_dead),
             ("connections_per_agent", connections),
             ("line_seconds", self.line_seconds),
+            ("send_burst", self.send_burst),
+            ("approval_seconds", self.approval_seconds),
         ] {
             anyhow::ensure!(limit > 0, "limits.{key} must be at least 1");
         }
@@ -256,7 +286,7 @@ impl Config {
 
 /// What was probably meant by the unknown field that serde complains of:
 /// "unknown field `prot`, expected one of `bind`, `port`".
-fn unknown_field(message: &str) -> Option<&str> {
+pub(crate) fn unknown_field(message: &str) -> Option<&str> {
     let mut quoted = message
         .strip_prefix("unknown field")?
         .split('`')

@@ -26,6 +26,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     access::Access,
+    agent_config::Configs,
+    approvals::{self, Approvals},
     broker::{Parts, Writer},
     config::Config,
     harnesses::Harnesses,
@@ -33,6 +35,8 @@ use crate::{
     metrics::Metrics,
     model::Rehearsal,
     paths::Paths,
+    permissions::Gate,
+    repos::Repos,
     roster::Roster,
     server::{Limits, Listener},
 };
@@ -98,6 +102,11 @@ impl Running {
         let doors = Arc::new(Access::open(&paths.operator_token(), &paths.sessions())?);
         let means = crew::Means::find(setup.mode, &paths, &config, &agents).await?;
         let harnesses = know_harnesses(&readers, &events, means.is_shared())?;
+        let gate = open_gate(&readers, &config)?;
+
+        let repos = Repos::new(&paths.state);
+        repos.prepare()?;
+        let configs = Arc::new(Configs::new(repos.clone(), &paths.root));
 
         let stop = CancellationToken::new();
         let parts = Parts {
@@ -113,19 +122,24 @@ impl Running {
         let around = crew::Around {
             paths: &paths,
             config: &config,
+            configs: &configs,
             broker: &broker,
+            gate: &gate,
             dashboard_port: address.port(),
             tasks: &tasks,
             stop: &stop,
         };
         let supervisor = crew::supervisor(&means, &around);
+        let approvals = Approvals::new(&configs, &repos, &broker, paths.root.clone(), &tasks);
         let host = Arc::new(Host {
             supervisor,
+            approvals: Arc::new(approvals),
             paths,
             broker,
             readers,
             events,
             harnesses,
+            gate,
             access: doors,
             metrics,
             lifecycle: tokio::sync::Mutex::new(()),
@@ -138,8 +152,10 @@ impl Running {
             config: Arc::clone(&config),
         });
         open_doors(&host, &agents, http, address)?;
-        crew::muster(&host, setup.mode, &means, &agents).await;
+        crew::muster(&host, &means, &agents).await;
         listen_for_operator(&host)?;
+        let early = Arc::clone(&host);
+        tasks.spawn(async move { approvals::take_up(&early).await });
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {
             host,
@@ -269,6 +285,15 @@ fn know_harnesses(
         .context("cannot read what the agents say of themselves")?;
     let harnesses = Harnesses::new(Arc::clone(events), lines, has_shared_key);
     Ok(Arc::new(harnesses))
+}
+
+/// What the agents were granted; an agent is never let in before this is known.
+fn open_gate(readers: &hive_store::Readers, config: &Config) -> anyhow::Result<Arc<Gate>> {
+    let stored = readers
+        .permissions()
+        .context("cannot read what the agents are granted")?;
+    let rate = config.limits.rate();
+    Ok(Arc::new(Gate::new(&config.hive.root_agent, rate, stored)))
 }
 
 /// Opens the socket and the page of every agent, and the dashboard.

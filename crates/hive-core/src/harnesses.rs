@@ -26,11 +26,12 @@ use hive_wire::{
     AgentName, ControlId, ErrorCode, HarnessEpoch, Timestamp, WireError,
     agent::{EventsPosted, MAX_WAIT_SECONDS},
     control::{Control, ControlAction, ControlRequests},
+    grants::Groups,
     host::{ControlOutcome, ControlState},
     report::{PostState, PostedEvent},
 };
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     time::{Instant, timeout},
 };
 
@@ -52,6 +53,8 @@ pub(crate) struct Harnesses {
     events: Arc<EventLog>,
     /// Whether agents that the hive runs use the operator's key.
     host_has_key: bool,
+    /// Somebody has connected.
+    heard: Notify,
 }
 
 struct Inner {
@@ -134,6 +137,7 @@ impl Harnesses {
             }),
             events,
             host_has_key,
+            heard: Notify::new(),
         }
     }
 
@@ -167,6 +171,20 @@ impl Harnesses {
     pub(crate) fn is_connected(&self, agent: &AgentName) -> bool {
         let inner = self.lock();
         inner.agents.get(agent).is_some_and(Harness::is_connected)
+    }
+
+    /// Waits until a harness of this agent is connected.
+    pub(crate) async fn connected(&self, agent: &AgentName) {
+        loop {
+            let heard = self.heard.notified();
+            tokio::pin!(heard);
+            // Before the look, so that nothing is missed in between.
+            heard.as_mut().enable();
+            if self.is_connected(agent) {
+                return;
+            }
+            heard.await;
+        }
     }
 
     /// What an agent says of itself.
@@ -249,6 +267,8 @@ impl Harnesses {
         let harness = inner.agents.entry(agent.clone()).or_default();
         harness.peer = Some(Arc::downgrade(peer));
         let (ticket, changed) = harness.controls.enter(command.hello, command.done);
+        drop(inner);
+        self.heard.notify_waiters();
         Poll {
             ticket,
             changed,
@@ -338,6 +358,17 @@ impl Harnesses {
             },
             Ok(Err(_)) | Err(_) => queued,
         })
+    }
+
+    /// Tells a harness which tools its engine has from the next turn on (C14).
+    pub(crate) fn set_tool_groups(&self, agent: &AgentName, groups: &Groups) {
+        let mut inner = self.lock();
+        inner.next_request += 1;
+        let request_id = ControlId(inner.next_request);
+        let groups = groups.iter().map(|group| group.to_string()).collect();
+        let harness = inner.agents.entry(agent.clone()).or_default();
+        let action = ControlAction::ToolGroups { groups };
+        harness.controls.regroup(request_id, action);
     }
 
     /// Forgets an agent that was destroyed; what it said of itself stays for a later one.

@@ -57,6 +57,21 @@ pub struct Environment {
     pub event_buffer: usize,
     /// What runs a login.
     pub login_command: Vec<String>,
+    /// Plugins of the engine.
+    pub plugins: Plugins,
+    /// The links of the agent's card and page, as JSON.
+    pub dashboard_links: Option<String>,
+}
+
+/// Plugins of Claude Code.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plugins {
+    /// Where they come from.
+    pub marketplaces: Vec<String>,
+    /// Which ones.
+    pub plugins: Vec<String>,
+    /// Whether their sources are updated first.
+    pub auto_update: bool,
 }
 
 /// Where things lie.
@@ -100,6 +115,8 @@ pub struct Identity {
     pub port: Option<u16>,
     /// The port of the dashboard, served by the host.
     pub dashboard_port: Option<u16>,
+    /// Where the root agent finds the configurations of all agents.
+    pub agents_dir: String,
 }
 
 /// What runs the turns.
@@ -160,6 +177,8 @@ impl Environment {
             socket: vars.path("HIVE_SOCKET")?,
             identity: identity(&vars)?,
             login_command: login_command(&vars)?,
+            plugins: plugins(&vars)?,
+            dashboard_links: vars.optional_line("HIVE_DASHBOARD_LINKS")?,
             engine: EngineSettings {
                 command: vars.words("HIVE_ENGINE")?,
                 env: engine_env(&vars)?,
@@ -227,6 +246,23 @@ fn identity(vars: &Reader) -> Result<Identity, EnvironmentError> {
         },
         port: vars.optional_port("HIVE_PORT")?,
         dashboard_port: vars.optional_port("HIVE_DASHBOARD_PORT")?,
+        agents_dir: vars.line("HIVE_AGENTS_DIR")?,
+    })
+}
+
+fn plugins(vars: &Reader) -> Result<Plugins, EnvironmentError> {
+    let list = |name| match vars.optional_line(name)? {
+        None => Ok(Vec::new()),
+        Some(text) => {
+            serde_json::from_str(&text).map_err(|_| vars.refuse(name, "it is a JSON list of texts"))
+        }
+    };
+    Ok(Plugins {
+        marketplaces: list("HIVE_CLAUDE_MARKETPLACES")?,
+        plugins: list("HIVE_CLAUDE_PLUGINS")?,
+        auto_update: vars
+            .optional_number("HIVE_CLAUDE_PLUGINS_AUTO_UPDATE", 0..=1)?
+            .is_some_and(|on| on == 1),
     })
 }
 

@@ -1,10 +1,15 @@
 //! The commands of the operator's admin socket: everything the CLI does.
 
+mod grants;
 mod harness;
 mod lifecycle;
 
 use serde::{Deserialize, Serialize};
 
+pub use grants::{
+    CancelAnySchedule, PermissionList, PermissionRow, SetPermissions, ShowPermissions,
+    ShowSchedules,
+};
 pub use harness::{
     AgentSnapshot, ControlAgent, ControlOutcome, ControlState, DayTotal, GetAgentState, Lift,
     Lifted, Link, OneTimeLink, TotalsPage, TurnPage, TurnRow, TurnTotals, Turns,
@@ -14,6 +19,10 @@ pub use lifecycle::{
     Start, StopAll, StopFailure,
 };
 
+pub use crate::approval::{
+    ApprovalKind, ApprovalList, ApprovalRequested, ApprovalRow, ApprovalState, Approve, Decided,
+    Deny, Pending, RequestSpawn, RequestSpawnAsOperator,
+};
 use crate::{
     AgentName, MessageId, QuestionId, SendKey, SenderLabel, Timestamp, agent, command::commands,
 };
@@ -48,6 +57,14 @@ commands! {
         "turn_totals" => TurnTotals -> TotalsPage,
         "lift" => Lift -> Lifted,
         "link" => Link -> OneTimeLink,
+        "permissions" => ShowPermissions -> PermissionList,
+        "set_permissions" => SetPermissions -> PermissionRow,
+        "schedules" => ShowSchedules -> agent::Schedules,
+        "cancel_schedule" => CancelAnySchedule -> agent::ScheduleRow,
+        "request_spawn" => RequestSpawnAsOperator -> ApprovalRequested,
+        "pending" => Pending -> ApprovalList,
+        "approve" => Approve -> Decided,
+        "deny" => Deny -> Decided,
     }
 }
 

@@ -273,13 +273,14 @@ impl Desk<'_> {
         if let Some(asker) = self.askers.take(id) {
             let asked = Asked {
                 question_id: id,
+                circle: Vec::new(),
                 answer: row.answer.clone(),
             };
             self.answer(Ok(asked), asker.done);
         } else if let Ok(Recipient::Agent(asker)) = row.asker.as_str().parse() {
             self.tell(&asker, &event);
         }
-        if let (QuestionEnd::Cancelled { .. }, Ok(Recipient::Agent(target))) =
+        if let (QuestionEnd::Cancelled { .. } | QuestionEnd::Gone, Ok(Recipient::Agent(target))) =
             (end, row.target.parse())
         {
             self.tell(
@@ -326,7 +327,18 @@ impl Desk<'_> {
         }
     }
 
-    /// Says that the next reminder or expiry may have changed.
+    /// Sends the operator word of something that needs a person.
+    pub fn tell_operator(&mut self, body: &str) {
+        let message = NewMessage {
+            bounded: false,
+            ..NewMessage::plain(SenderLabel::system(), Recipient::Operator, body.to_owned())
+        };
+        if let Err(error) = self.send(message) {
+            tracing::error!(%error, "cannot tell the operator what happened");
+        }
+    }
+
+    /// Says that the next reminder, schedule or expiry may have changed.
     pub fn agenda_changed(&mut self) {
         self.spoken.agenda_changed = true;
     }

@@ -3,7 +3,9 @@
 //! Scripts rely on these shapes. They are apart from the wire's types so that the wire can change
 //! without them; fields may be added, and none is renamed or removed under the same schema.
 
+mod approvals;
 mod events;
+mod grants;
 mod harnesses;
 mod messages;
 mod words;
@@ -12,7 +14,9 @@ use hive_wire::{Timestamp, host};
 use serde::Serialize;
 
 pub(super) use self::{
+    approvals::{ApprovalList, Decided, Requested},
     events::{EventLog, Gap, TailedEvent},
+    grants::{PermissionList, ScheduleList},
     harnesses::{Control, Lifted, OneTimeLink, TotalList, TurnList},
     messages::{Acked, InboxDocument, MessageList, Receipt, Sent, Settled},
     words::{agent_state, message_state},

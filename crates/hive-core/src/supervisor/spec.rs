@@ -8,8 +8,13 @@ use std::{
 
 use hive_runtime::{AgentDirs, AgentSpec, Command, Limits};
 use hive_store::sqlite::AgentRecord;
+use hive_wire::grants::Groups;
 
-use crate::{config::Config, model::ModelAccess};
+use crate::{
+    agent_config::{self, AgentConfig, Around},
+    config::Config,
+    model::ModelAccess,
+};
 
 /// Before a variable's name: it is for the engine alone, under its bare name.
 const FOR_ENGINE: &str = "HIVE_ENGINE_ENV_";
@@ -39,7 +44,13 @@ const PASSED_ON: [&str; 18] = [
 /// What a specification is made from.
 pub(super) struct Inputs<'i> {
     pub(super) agent: &'i AgentRecord,
+    /// Its tool groups.
+    pub(super) groups: &'i Groups,
     pub(super) config: &'i Config,
+    /// Its own configuration.
+    pub(super) applied: &'i AgentConfig,
+    /// Where the proposed repositories lie.
+    pub(super) proposed: PathBuf,
     pub(super) model: &'i ModelAccess,
     /// The engine's command.
     pub(super) engine: &'i str,
@@ -61,6 +72,7 @@ pub(super) fn of(inputs: Inputs<'_>) -> AgentSpec {
     env.extend(identity(&inputs));
     env.extend(places(&inputs));
     env.extend(engine(&inputs));
+    env.extend(own(&inputs));
     AgentSpec {
         name: inputs.agent.name.clone(),
         generation: inputs.agent.run.generation,
@@ -103,6 +115,7 @@ fn identity(inputs: &Inputs<'_>) -> Env {
     let mut env = Env::from([
         entry("HIVE_LABEL", name),
         entry("HIVE_ROLE", role),
+        entry("HIVE_TOOL_GROUPS", inputs.groups.join()),
         entry("HIVE_OPERATOR_PRONOUNS", &hive.operator_pronouns),
         entry("HIVE_PORT", agent.port.to_string()),
         entry("HIVE_DASHBOARD_PORT", inputs.dashboard_port.to_string()),
@@ -135,6 +148,23 @@ fn places(inputs: &Inputs<'_>) -> Env {
         entry("HOME", path(&view.home)),
         entry("PWD", path(&view.state)),
     ])
+}
+
+/// What its own configuration says. It cannot set what the host sets: its names are checked.
+fn own(inputs: &Inputs<'_>) -> Env {
+    let extra_mcp = inputs.view.run.join(super::extra::FILE);
+    let mut env = agent_config::environment(
+        inputs.applied,
+        Around {
+            extra_mcp: &extra_mcp.to_string_lossy(),
+            static_dir: None,
+        },
+    );
+    if inputs.agent.name.as_str() == inputs.config.hive.root_agent {
+        let proposed = inputs.proposed.to_string_lossy();
+        env.extend([entry("HIVE_AGENTS_DIR", proposed)]);
+    }
+    env
 }
 
 /// Where the agent's background shell listens: where paths are short enough for sockets.
@@ -209,7 +239,10 @@ mod tests {
         };
         of(Inputs {
             agent,
+            groups: &Groups::default(),
             config,
+            applied: &AgentConfig::default(),
+            proposed: "/hive/proposed".into(),
             model,
             engine: "/opt/claude",
             view: dirs.clone(),
@@ -241,14 +274,17 @@ mod tests {
             ("HIVE_DEFAULT_MODEL", "haiku"),
             ("HIVE_ENGINE", "/opt/claude"),
             ("HIVE_ENGINE_LINGER_SECS", "0"),
+            ("HIVE_FORGE_URL", "http://localhost:3000"),
             ("HIVE_HARNESS_DIR", "/hive/harness"),
             ("HIVE_LABEL", "ada"),
+            ("HIVE_MATRIX_URL", "http://localhost:8008"),
             ("HIVE_OPERATOR_PRONOUNS", "she/her"),
             ("HIVE_PORT", "8123"),
             ("HIVE_ROLE", "agent"),
             ("HIVE_SOCKET", "/hive/run/mcp.sock"),
             ("HIVE_STATE_DIR", "/hive/state"),
             ("HIVE_STOP_GRACE_SECS", "10"),
+            ("HIVE_TOOL_GROUPS", "messaging,meta,inbox,execution"),
             ("HOME", "/hive/home"),
             ("LANG", "C.UTF-8"),
             ("PATH", "/opt:/usr/bin"),

@@ -224,6 +224,39 @@ impl EngineCommand {
         argv
     }
 
+    /// Runs the engine for something else than a turn; why it failed.
+    pub(crate) async fn run(&self, args: &[OsString], limit: Duration) -> Result<(), String> {
+        let mut child = Command::new(&self.program)
+            .args(&self.args)
+            .args(args)
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.cwd)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| error.to_string())?;
+        let ended = async {
+            let mut words = Vec::new();
+            if let Some(stderr) = child.stderr.take() {
+                stderr.take(PROBE_OUTPUT).read_to_end(&mut words).await?;
+            }
+            io::Result::Ok((child.wait().await?, words))
+        };
+        match tokio::time::timeout(limit, ended).await {
+            Err(_) => Err(format!("it took longer than {} s", limit.as_secs())),
+            Ok(Err(error)) => Err(error.to_string()),
+            Ok(Ok((status, _))) if status.success() => Ok(()),
+            Ok(Ok((status, words))) => {
+                let words = String::from_utf8_lossy(&words);
+                Err(format!("{status}: {}", cut(words.trim(), 300)))
+            }
+        }
+    }
+
     fn name(&self) -> String {
         self.program.display().to_string()
     }

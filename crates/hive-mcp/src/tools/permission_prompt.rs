@@ -87,6 +87,7 @@ impl Tool<Hyperhive> for PermissionPrompt {
             ttl_seconds: Some(seconds),
             to: None,
             wait: true,
+            key: None,
         };
         // On a connection of its own: when this call is dropped, the question is taken back.
         let aside = hive.aside();
