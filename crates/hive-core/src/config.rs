@@ -1,14 +1,19 @@
 //! `hive.toml`: everything is optional, and a word that means nothing is an error.
 
 mod engine;
+mod network;
 
 use std::{io, ops::RangeInclusive, path::Path, time::Duration};
 
 use anyhow::Context;
-use hive_wire::{host::Runtime, text};
+use hive_wire::{
+    host::{Network, Runtime},
+    text,
+};
 use serde::{Deserialize, de};
 
 pub use engine::{Engine, EngineEnv};
+pub use network::{Budget, Egress};
 
 /// The whole configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -40,6 +45,8 @@ pub struct Hive {
     pub root_agent: String,
     /// How prompts speak of the operator.
     pub operator_pronouns: String,
+    /// What all agents together may spend in a day.
+    pub budget: Budget,
 }
 
 impl Default for Hive {
@@ -50,6 +57,7 @@ impl Default for Hive {
             swarm: None,
             root_agent: "ruth".to_owned(),
             operator_pronouns: "she/her".to_owned(),
+            budget: Budget::default(),
         }
     }
 }
@@ -104,6 +112,12 @@ impl<'de> Deserialize<'de> for PortRange {
 pub struct Agents {
     /// Where they run.
     pub runtime: Runtime,
+    /// What they may reach of the network.
+    pub network: Network,
+    /// Where the egress proxy lets them go.
+    pub egress: Egress,
+    /// What each of them may spend in a day.
+    pub budget: Budget,
     /// Which model they use.
     pub model: String,
     /// How often an agent that keeps ending is started again before it counts as failed.
@@ -118,6 +132,9 @@ impl Default for Agents {
     fn default() -> Self {
         Self {
             runtime: Runtime::Auto,
+            network: Network::Auto,
+            egress: Egress::default(),
+            budget: Budget::default(),
             model: "haiku".to_owned(),
             restarts: 5,
             restart_delay_ms: 1_000,
@@ -137,7 +154,8 @@ impl Agents {
             !self.model.trim().is_empty(),
             "agents.model must name a model, such as \"haiku\""
         );
-        Ok(())
+        self.budget.check("agents.budget")?;
+        self.egress.check()
     }
 }
 
@@ -250,6 +268,7 @@ impl Config {
         config.limits.check()?;
         config.engine.check()?;
         config.agents.check()?;
+        config.hive.budget.check("hive.budget")?;
         Ok(config)
     }
 }

@@ -17,13 +17,16 @@ pub(crate) mod lift;
 mod link;
 pub(crate) mod list;
 mod output;
+pub(crate) mod pause;
 mod questions;
 pub(crate) mod rebuild;
 mod receipt;
 mod redeliver;
 pub(crate) mod restart;
+pub(crate) mod resume;
 pub(crate) mod send;
 pub(crate) mod spawn;
+pub(crate) mod spend;
 pub(crate) mod start;
 mod stop_all;
 pub(crate) mod turn_totals;
@@ -48,6 +51,7 @@ use crate::{
     access::Access,
     broker::Broker,
     config::Config,
+    gateway::{Books, Gateway},
     harnesses::Harnesses,
     metrics::Metrics,
     paths::Paths,
@@ -64,6 +68,9 @@ pub(crate) struct Host {
     pub(crate) events: Arc<EventLog>,
     pub(crate) harnesses: Arc<Harnesses>,
     pub(crate) supervisor: Arc<Supervisor>,
+    /// The agents' way to their model, where there is one.
+    pub(crate) gateway: Option<Gateway>,
+    pub(crate) books: Arc<Books>,
     /// Who may look at which page.
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
@@ -153,6 +160,9 @@ impl Host {
             HostRequest::Turns(command) => asker.answer(turns::run(host, command)),
             HostRequest::TurnTotals(command) => asker.answer(turn_totals::run(host, command)),
             HostRequest::Lift(command) => asker.answer(lift::run(host, command)),
+            HostRequest::Spend(command) => asker.answer(spend::run(host, command)),
+            HostRequest::Pause(command) => asker.answer(pause::run(host, command)),
+            HostRequest::Resume(command) => asker.answer(resume::run(host, command)),
             HostRequest::Link(command) => asker.answer(link::run(host, command)),
         }
     }

@@ -213,6 +213,14 @@ impl Desk<'_> {
                 self.orders.release();
                 Ok("released".to_owned())
             }
+            ControlAction::Pause { reason, now } => {
+                self.orders.pause(&reason, now);
+                Ok("no turn begins until it is resumed".to_owned())
+            }
+            ControlAction::Resume => {
+                self.orders.resume();
+                Ok("resumed".to_owned())
+            }
             ControlAction::Stop => {
                 self.orders.stop();
                 Ok("stopping".to_owned())

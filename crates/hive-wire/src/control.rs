@@ -86,6 +86,16 @@ pub enum ControlAction {
     },
     /// A hold is lifted.
     Release,
+    /// Begin no turn until [`Self::Resume`].
+    Pause {
+        /// Why.
+        reason: String,
+        /// Stop the turn that runs, too, and give its messages back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        now: bool,
+    },
+    /// A pause is over.
+    Resume,
     /// Finish or give back the running turn, and end.
     Stop,
 }
@@ -103,6 +113,8 @@ impl ControlAction {
             Self::LoginCancel => "login_cancel",
             Self::Hold { .. } => "hold",
             Self::Release => "release",
+            Self::Pause { .. } => "pause",
+            Self::Resume => "resume",
             Self::Stop => "stop",
         }
     }

@@ -6,6 +6,7 @@
 mod events;
 mod harnesses;
 mod messages;
+mod spending;
 mod words;
 
 use hive_wire::{Timestamp, host};
@@ -14,6 +15,7 @@ use serde::Serialize;
 pub(super) use self::{
     events::{EventLog, Gap, TailedEvent},
     harnesses::{Control, Lifted, OneTimeLink, TotalList, TurnList},
+    spending::{Paused, SpendPage},
     messages::{Acked, InboxDocument, MessageList, Receipt, Sent, Settled},
     words::{agent_state, message_state},
 };
@@ -95,6 +97,8 @@ pub(super) struct Status<'a> {
     runtime: &'static str,
     engine: &'a str,
     rehearsed: bool,
+    paused: Option<&'a str>,
+    spent_today: Option<&'a host::BudgetState>,
 }
 
 impl<'a> From<&'a host::HiveInfo> for Status<'a> {
@@ -114,6 +118,8 @@ impl<'a> From<&'a host::HiveInfo> for Status<'a> {
             runtime: info.defaults.runtime.as_str(),
             engine: &info.defaults.engine,
             rehearsed: info.defaults.rehearsed,
+            paused: info.paused.as_deref(),
+            spent_today: info.spent_today.as_ref(),
         }
     }
 }
@@ -152,6 +158,7 @@ struct Agent<'a> {
     state: &'static str,
     status: &'a str,
     runtime: &'static str,
+    network: Option<&'static str>,
     engine: &'a str,
     model: &'a str,
     parent: Option<&'a str>,
@@ -172,6 +179,7 @@ impl<'a> From<&'a host::AgentRow> for Agent<'a> {
             state: agent_state(row.state),
             status: &row.status,
             runtime: row.runtime.as_str(),
+            network: row.network.map(host::Network::as_str),
             engine: &row.engine,
             model: &row.model,
             parent: row.parent.as_ref().map(hive_wire::AgentName::as_str),

@@ -19,6 +19,8 @@ pub struct Engine {
     pub default: String,
     /// How many seconds an engine stays warm after a turn; 0 for one process per turn.
     pub linger_secs: u32,
+    /// Whether engines reach their model through the host's gateway, which holds the keys.
+    pub gateway: bool,
     /// Variables for engines alone: keys and base URLs.
     pub env: EngineEnv,
     /// The context window of models whose name holds the key, in tokens (T18).
@@ -30,6 +32,7 @@ impl Default for Engine {
         Self {
             default: "auto".to_owned(),
             linger_secs: 0,
+            gateway: true,
             env: EngineEnv::default(),
             context_windows: BTreeMap::new(),
         }

@@ -6,7 +6,7 @@ use hive_store::{Mail, sqlite::AgentRecord};
 use hive_wire::{
     WireError,
     agent::InboxStatus,
-    host::{AgentRow, AgentState, Agents, List},
+    host::{AgentRow, AgentState, Agents, List, Runtime},
 };
 
 use super::Host;
@@ -68,8 +68,12 @@ pub(super) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> Agent
         pid: standing.as_ref().and_then(|standing| standing.pid),
         note: standing
             .map(|standing| standing.problem)
+            .filter(|problem| !problem.is_empty())
+            .or(facts.paused)
             .unwrap_or_default(),
         status: facts.line.text,
+        network: (agent.runtime != Runtime::None)
+            .then(|| host.config.agents.network.in_runtime(agent.runtime)),
         runtime: agent.runtime,
         parent: agent.parent,
         unread: inbox.unread,

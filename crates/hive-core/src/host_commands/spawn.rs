@@ -10,7 +10,7 @@ use std::{
 use hive_store::sqlite::{AgentRecord, Wanted};
 use hive_wire::{
     AgentName, ErrorCode, WireError,
-    host::{AgentRow, Runtime, Spawn},
+    host::{AgentRow, Network, Runtime, Spawn},
 };
 use serde_json::json;
 
@@ -18,6 +18,7 @@ use super::{Host, list};
 use crate::{
     agent_commands::Caller,
     broker::Desk,
+    egress::Policy,
     pages, ports,
     server::{Limits, Listener},
     supervisor::Wish,
@@ -42,6 +43,11 @@ pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, Wir
             ),
         )
         .hint("mend the directory it lies in; the next start opens it"));
+    }
+    if runtime != Runtime::None
+        && let Err(error) = host.open_gateway(&agent)
+    {
+        tracing::error!(agent = %agent.name, %error, "cannot open its way to the model");
     }
     host.open_page(&agent.name, agent.port, Some(listener));
     if runtime != Runtime::None {
@@ -186,5 +192,18 @@ impl Host {
         let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         sockets.insert(name.clone(), listener);
         Ok(())
+    }
+
+    /// Opens an agent's way to its model, if the hive runs it.
+    pub(crate) fn open_gateway(&self, agent: &AgentRecord) -> std::io::Result<()> {
+        let Some(gateway) = &self.gateway else {
+            return Ok(());
+        };
+        let agents = &self.config.agents;
+        let egress = match agents.network.in_runtime(agent.runtime) {
+            Network::Gateway | Network::Auto => Some(Policy::new(&agents.egress)),
+            Network::None | Network::Host => None,
+        };
+        gateway.open(&agent.name, &self.paths.gateway_socket(&agent.name), egress)
     }
 }
