@@ -49,6 +49,8 @@ pub(crate) struct Caller {
     pub(crate) harnesses: Arc<Harnesses>,
     pub(crate) config: Arc<Config>,
     pub(crate) paths: Paths,
+    /// Whether engines go through the gateway, which counts what they spend.
+    pub(crate) is_gated: bool,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }

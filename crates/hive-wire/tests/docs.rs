@@ -130,6 +130,9 @@ fn every_command_of_the_host_socket_is_described() {
         Turns,
         TurnTotals,
         Lift,
+        Spend,
+        Pause,
+        Resume,
         Link,
     );
     check_socket(

@@ -15,8 +15,8 @@ use serde::Serialize;
 pub(super) use self::{
     events::{EventLog, Gap, TailedEvent},
     harnesses::{Control, Lifted, OneTimeLink, TotalList, TurnList},
-    spending::{Paused, SpendPage},
     messages::{Acked, InboxDocument, MessageList, Receipt, Sent, Settled},
+    spending::{Paused, SpendPage},
     words::{agent_state, message_state},
 };
 use super::failure::Report;

@@ -51,5 +51,9 @@ pub(super) fn who(name: Option<&AgentName>) -> &str {
 /// A pause in one line.
 pub(super) fn line(pause: &PauseRow) -> String {
     let who = who(pause.agent.as_ref());
-    format!("{who} is paused since {}: {}", pause.since, one_line(&pause.reason))
+    format!(
+        "{who} is paused since {}: {}",
+        pause.since,
+        one_line(&pause.reason)
+    )
 }

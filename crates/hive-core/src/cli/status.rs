@@ -7,7 +7,9 @@ use hive_wire::{
     host::{HiveInfo, Info},
 };
 
-use super::{age::age, failure::Failure, json, lifecycle, out::Out, spend::budget_line, table::one_line};
+use super::{
+    age::age, failure::Failure, json, lifecycle, out::Out, spend::budget_line, table::one_line,
+};
 
 /// Arguments of `status`.
 #[derive(Debug, Args)]

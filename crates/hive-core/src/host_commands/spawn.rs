@@ -173,6 +173,7 @@ impl Host {
             harnesses: Arc::clone(&self.harnesses),
             config: Arc::clone(&self.config),
             paths: self.paths.clone(),
+            is_gated: self.gateway.is_some(),
             tasks: self.tasks.clone(),
             stop: self.stop.clone(),
         };

@@ -20,6 +20,7 @@ mod pages;
 mod peer;
 mod reports;
 mod restart;
+mod spending;
 mod turns;
 mod turns_ending;
 mod up;
