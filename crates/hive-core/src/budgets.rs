@@ -17,6 +17,7 @@ use hive_wire::{
 use serde_json::json;
 
 use crate::{
+    agent_config::AgentConfig,
     broker::Desk,
     config::{Budget, Config},
     pauses::Pauses,
@@ -106,18 +107,28 @@ pub(crate) fn dollars(micro: u64) -> String {
 pub(crate) fn count(
     desk: &mut Desk<'_>,
     agent: &AgentName,
+    own: &Budget,
     cost: &CallCost,
 ) -> Result<Consequences, WireError> {
     desk.store(|tx| tx.add_spend(agent, cost))?;
-    check(desk, agent)
+    check(desk, agent, own)
+}
+
+/// What an agent may spend in a day: what its own configuration says, else what `hive.toml` says.
+pub(crate) fn of_agent(config: &Config, own: &AgentConfig) -> Budget {
+    let default = &config.agents.budget;
+    Budget {
+        tokens: own.budget.tokens.or(default.tokens),
+        usd: own.budget.usd.map(|usd| usd.0).or(default.usd),
+    }
 }
 
 /// Sees to what an agent has spent so far.
 ///
 /// # Errors
 /// The store's refusal.
-fn check(desk: &mut Desk<'_>, agent: &AgentName) -> Result<Consequences, WireError> {
-    let (own, hive) = (desk.config.agents.budget, desk.config.hive.budget);
+fn check(desk: &mut Desk<'_>, agent: &AgentName, own: &Budget) -> Result<Consequences, WireError> {
+    let (own, hive) = (*own, desk.config.hive.budget);
     let mut consequences = Consequences::default();
     if own == Budget::default() && hive == Budget::default() {
         return Ok(consequences);
@@ -259,20 +270,21 @@ pub(crate) fn until_midnight(now: Timestamp) -> std::time::Duration {
 pub(crate) fn states(
     config: &Config,
     rows: &[DaySpend],
-    agents: &[AgentName],
+    agents: &[(AgentName, Budget)],
     raises: impl Fn(&str) -> u32,
 ) -> Vec<BudgetState> {
     let mut states = Vec::new();
     if config.hive.budget != Budget::default() {
         states.push(of_hive(config, rows, raises("")));
     }
-    if config.agents.budget != Budget::default() {
-        states.extend(agents.iter().map(|agent| {
-            let row = rows.iter().find(|row| row.agent == *agent);
-            let cap = Cap::new(&config.agents.budget, raises(agent.as_str()));
-            state(Some(agent), &cap, &row.map(total).unwrap_or_default())
-        }));
-    }
+    let capped = agents
+        .iter()
+        .filter(|(_, budget)| *budget != Budget::default());
+    states.extend(capped.map(|(agent, budget)| {
+        let row = rows.iter().find(|row| row.agent == *agent);
+        let cap = Cap::new(budget, raises(agent.as_str()));
+        state(Some(agent), &cap, &row.map(total).unwrap_or_default())
+    }));
     states
 }
 

@@ -126,6 +126,8 @@ pub struct Agents {
     pub restart_delay_ms: u32,
     /// How many seconds an agent gets to end before it is killed.
     pub stop_secs: u32,
+    /// How many seconds an agent gets to come up with a new configuration.
+    pub trial_secs: u32,
 }
 
 impl Default for Agents {
@@ -139,11 +141,17 @@ impl Default for Agents {
             restarts: 5,
             restart_delay_ms: 1_000,
             stop_secs: 20,
+            trial_secs: 60,
         }
     }
 }
 
 impl Agents {
+    /// What an agent reaches of the network that asks for `own` and runs in `runtime`.
+    pub(crate) fn network(&self, own: Network, runtime: Runtime) -> Network {
+        own.or(self.network).in_runtime(runtime)
+    }
+
     /// How long an agent gets to end before it is killed.
     pub fn stop_grace(&self) -> Duration {
         Duration::from_secs(self.stop_secs.into())
@@ -185,6 +193,10 @@ pub struct Limits {
     pub questions_per_agent: u32,
     /// The most pending reminders of one agent.
     pub reminders_per_agent: u32,
+    /// How many seconds a request waits for the operator.
+    pub approval_seconds: u32,
+    /// The most requests of one agent that wait for the operator.
+    pub approvals_per_agent: u32,
 }
 
 impl Default for Limits {
@@ -201,6 +213,8 @@ impl Default for Limits {
             line_seconds: 30,
             questions_per_agent: 50,
             reminders_per_agent: 50,
+            approval_seconds: 7 * 24 * 60 * 60,
+            approvals_per_agent: 20,
         }
     }
 }
@@ -229,6 +243,7 @@ impl Limits {
             ("deliveries_before_dead", self.deliveries_before_dead),
             ("connections_per_agent", connections),
             ("line_seconds", self.line_seconds),
+            ("approval_seconds", self.approval_seconds),
         ] {
             anyhow::ensure!(limit > 0, "limits.{key} must be at least 1");
         }
@@ -275,7 +290,7 @@ impl Config {
 
 /// What was probably meant by the unknown field that serde complains of:
 /// "unknown field `prot`, expected one of `bind`, `port`".
-fn unknown_field(message: &str) -> Option<&str> {
+pub(crate) fn unknown_field(message: &str) -> Option<&str> {
     let mut quoted = message
         .strip_prefix("unknown field")?
         .split('`')
@@ -331,6 +346,7 @@ mod tests {
             ("[engine]\ndefault = \"\"", "engine.default"),
             ("[engine.env]\n\"A B\" = \"x\"", "`A B`"),
             ("[engine.env]\nHIVE_SOCKET = \"x\"", "HIVE_SOCKET"),
+            ("[engine]\nconsent_secs = 361", "consent_secs"),
             ("[engine.context_windows]\nhaiku = 1", "1000"),
             ("[limits\n", "line 1"),
         ] {

@@ -26,15 +26,18 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     access::Access,
+    agent_config::Configs,
+    approvals::{self, Approvals},
     broker::{Parts, Writer},
     config::Config,
-    gateway::Books,
+    gateway::{Books, Shelf},
     harnesses::Harnesses,
     host_commands::Host,
     metrics::Metrics,
     model::Rehearsal,
     paths::Paths,
     pauses::Pauses,
+    repos::Repos,
     roster::Roster,
     server::{Limits, Listener},
 };
@@ -104,6 +107,10 @@ impl Running {
         let pauses = Pauses::new(readers.pauses().context("cannot read who is paused")?);
         let harnesses = know_harnesses(&readers, &events, pauses.clone(), means.is_shared())?;
 
+        let repos = Repos::new(&paths.state);
+        repos.prepare()?;
+        let configs = Arc::new(Configs::new(repos.clone(), &paths.root));
+
         let stop = CancellationToken::new();
         let parts = Parts {
             store,
@@ -119,22 +126,27 @@ impl Running {
         let around = crew::Around {
             paths: &paths,
             config: &config,
+            configs: &configs,
             broker: &broker,
             dashboard_port: address.port(),
             tasks: &tasks,
             stop: &stop,
         };
         let supervisor = crew::supervisor(&means, &around);
-        let books = Arc::new(Books::new(
-            broker.clone(),
-            Arc::clone(&harnesses),
-            Arc::clone(&events),
-        ));
+        let books = Arc::new(Books::new(Shelf {
+            broker: broker.clone(),
+            harnesses: Arc::clone(&harnesses),
+            events: Arc::clone(&events),
+            config: Arc::clone(&config),
+            configs: Arc::clone(&configs),
+        }));
         let gateway = crew::gateway(&means, &config, &books)?;
+        let approvals = Approvals::new(&configs, &repos, &broker, paths.root.clone(), &tasks);
         let host = Arc::new(Host {
             supervisor,
             gateway,
             books,
+            approvals: Arc::new(approvals),
             paths,
             broker,
             readers,
@@ -153,8 +165,10 @@ impl Running {
         });
         open_doors(&host, &agents, http, address)?;
         tasks.spawn(crew::new_days(Arc::clone(&host)));
-        crew::muster(&host, setup.mode, &means, &agents).await;
+        crew::muster(&host, &means, &agents).await;
         listen_for_operator(&host)?;
+        let early = Arc::clone(&host);
+        tasks.spawn(async move { approvals::take_up(&early).await });
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {
             host,

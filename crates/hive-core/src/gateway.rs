@@ -37,7 +37,7 @@ use crate::{
 };
 
 pub(crate) use body::{Body, Patience, Sent, passing, text};
-pub(crate) use books::Books;
+pub(crate) use books::{Books, Shelf};
 pub(crate) use door::Limits;
 pub(crate) use head::strip;
 pub(crate) use tally::Spent;

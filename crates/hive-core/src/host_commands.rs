@@ -18,10 +18,12 @@ mod link;
 pub(crate) mod list;
 mod output;
 pub(crate) mod pause;
+pub(crate) mod pending;
 mod questions;
 pub(crate) mod rebuild;
 mod receipt;
 mod redeliver;
+pub(crate) mod request_spawn;
 pub(crate) mod restart;
 pub(crate) mod resume;
 pub(crate) mod send;
@@ -49,6 +51,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     access::Access,
+    approvals::{self, Approvals, Outcome},
     broker::Broker,
     config::Config,
     gateway::{Books, Gateway},
@@ -66,6 +69,7 @@ pub(crate) struct Host {
     pub(crate) broker: Broker,
     pub(crate) readers: Readers,
     pub(crate) events: Arc<EventLog>,
+    pub(crate) approvals: Arc<Approvals>,
     pub(crate) harnesses: Arc<Harnesses>,
     pub(crate) supervisor: Arc<Supervisor>,
     /// The agents' way to their model, where there is one.
@@ -164,6 +168,12 @@ impl Host {
             HostRequest::Pause(command) => asker.answer(pause::run(host, command)),
             HostRequest::Resume(command) => asker.answer(resume::run(host, command)),
             HostRequest::Link(command) => asker.answer(link::run(host, command)),
+            HostRequest::RequestSpawnAsOperator(command) => {
+                asker.answer(request_spawn::run(host, command));
+            }
+            HostRequest::Pending(command) => asker.answer(pending::run(host, command)),
+            HostRequest::Approve(command) => asker.answer(approvals::approve(host, command)),
+            HostRequest::Deny(command) => asker.answer(approvals::deny(host, command)),
         }
     }
 }
@@ -203,6 +213,18 @@ impl Host {
         let rows = self.broker.run(|desk| list::with_inbox(desk, agent));
         let (agent, inbox) = rows.await?;
         Ok(list::row(self, agent, &inbox))
+    }
+
+    /// Tells the root agent what happened to another one (C10).
+    pub(crate) async fn tell_root(&self, name: &AgentName, outcome: Outcome) {
+        let name = name.clone();
+        let told = self.broker.run(move |desk| {
+            approvals::happened(desk, &name, &outcome);
+            Ok(())
+        });
+        if let Err(error) = told.await {
+            tracing::warn!(%error, "cannot tell the root agent what happened");
+        }
     }
 
     /// Where an agent's socket lies, as users know it.

@@ -111,6 +111,7 @@ async fn turns(args: &TurnArgs, env: &BTreeMap<String, String>) -> Result<u8, St
         None => process.stream(&mut conversation, args).await,
     };
     drop(process);
+    conversation.setup.context.browser.stop().await;
     // Servers end also after a turn that could not be written down.
     servers.stop().await;
     out.finish();

@@ -2,6 +2,7 @@
 
 mod apply_diff;
 mod bash;
+mod browser;
 mod edit;
 mod git;
 mod glob;
@@ -49,6 +50,7 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
         todo_write::tool(),
     ];
     tools.extend(git::tools());
+    tools.extend(browser::tools());
     tools
 }
 

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     bash_daemon,
-    boot::BootFiles,
+    boot::{self, BootFiles},
     bus::Bus,
     compaction::Breaker,
     control::{Answers, Desk, orders::Orders},
@@ -30,7 +30,7 @@ use crate::{
     forwarder::{Forwarder, Variables},
     ident::random_hex,
     lock::InstanceLock,
-    login,
+    login, plugins,
     prompt::brief::Occasion,
     records::Records,
     reporter,
@@ -92,7 +92,7 @@ pub async fn run<S: Surface + HostChannel>(
     };
     let turns = async {
         let outcome = async {
-            let engine = start_engine(environment, hive, &cwd, &variables, &bus).await?;
+            let engine = start_engine(environment, hive, &cwd, &variables, &bus, surface).await?;
             let parts = Parts {
                 environment,
                 surface,
@@ -154,6 +154,7 @@ async fn start_engine(
     cwd: &Path,
     variables: &Variables,
     bus: &Bus,
+    surface: &impl Surface,
 ) -> anyhow::Result<Engine> {
     let settings = &environment.engine;
     let (program, args) = settings
@@ -167,8 +168,11 @@ async fn start_engine(
         .chain(&variables.engine)
         .map(|(name, value)| (name.into(), value.into()));
     command.env = engine::command::environment(std::env::vars_os(), &own.collect::<Vec<_>>());
+    command.permission_prompt = (!settings.consent.is_zero())
+        .then(|| format!("mcp__{}__permission_prompt", boot::mcp_config::HYPERHIVE));
     let profile = command.probe().await?;
     bus.set_engine(program, &profile.version);
+    plugins::install(&environment.plugins, &command, &profile, bus, surface).await;
     let options = engine::Options {
         timers: engine::Timers {
             silence: settings.silence,

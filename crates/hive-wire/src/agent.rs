@@ -9,6 +9,7 @@ use crate::{
 };
 
 pub use crate::{
+    approval::{ApprovalRequested, RequestApplyCommit, RequestSpawn},
     control::{Control, ControlAction, ControlDone, ControlRequest, ControlRequests},
     report::{
         AgentMeta, EventsPosted, GetAgentMeta, HarnessStatus, ListPeers, Peer, Peers, PostEvents,
@@ -47,6 +48,8 @@ commands! {
         "post_state" => PostState -> StatePosted,
         "post_events" => PostEvents -> EventsPosted,
         "control" => Control -> ControlRequests,
+        "request_spawn" => RequestSpawn -> ApprovalRequested,
+        "request_apply_commit" => RequestApplyCommit -> ApprovalRequested,
     }
 }
 
@@ -251,7 +254,7 @@ pub struct Wake {
     pub transient: bool,
 }
 
-/// Asks somebody a question; the answer comes as a message.
+/// Asks somebody a question; the answer comes as a message, or in the reply for one who waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ask {
     /// The question.
@@ -268,6 +271,10 @@ pub struct Ask {
     /// Whom to ask; the operator unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// Whether the reply waits for the answer. It needs `ttl_seconds`; a caller that hangs up takes
+    /// its question back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
 }
 
 /// The question is on disk and on its way.
@@ -275,6 +282,9 @@ pub struct Ask {
 pub struct Asked {
     /// Its id.
     pub question_id: QuestionId,
+    /// The answer, for one who waited for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
 
 /// Answers a question that was put to the caller.

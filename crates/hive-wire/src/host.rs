@@ -18,6 +18,10 @@ pub use spending::{
     BudgetState, DaySpend, Pause, PauseCause, PauseRow, Paused, Resume, Spend, SpendPage,
 };
 
+pub use crate::approval::{
+    ApprovalKind, ApprovalList, ApprovalRequested, ApprovalRow, ApprovalState, Approve, Decided,
+    Deny, Pending, RequestSpawn, RequestSpawnAsOperator,
+};
 use crate::{
     AgentName, MessageId, QuestionId, SendKey, SenderLabel, Timestamp, agent, command::commands,
 };
@@ -55,6 +59,10 @@ commands! {
         "pause" => Pause -> Paused,
         "resume" => Resume -> Paused,
         "link" => Link -> OneTimeLink,
+        "request_spawn" => RequestSpawnAsOperator -> ApprovalRequested,
+        "pending" => Pending -> ApprovalList,
+        "approve" => Approve -> Decided,
+        "deny" => Deny -> Decided,
     }
 }
 
@@ -175,6 +183,14 @@ impl Network {
             Self::Gateway => "gateway",
             Self::None => "none",
             Self::Host => "host",
+        }
+    }
+
+    /// This one, or another where it leaves the choice open.
+    pub fn or(self, other: Self) -> Self {
+        match self {
+            Self::Auto => other,
+            chosen => chosen,
         }
     }
 

@@ -1,10 +1,11 @@
-//! `ask`: a question to the operator or a peer; the answer comes as a message (M4).
+//! `ask`: a question to the operator or a peer; the answer comes as a message, or in the reply to
+//! one who waits for it (M4).
 
 use std::time::Duration;
 
 use hive_store::sqlite::NewQuestion;
 use hive_wire::{
-    ErrorCode, Recipient, SenderLabel, WireError,
+    ErrorCode, QuestionId, Recipient, SenderLabel, WireError,
     agent::{Ask, Asked},
     name::OPERATOR,
 };
@@ -15,21 +16,32 @@ use crate::{broker::Desk, server::Reply};
 
 /// The most suggested answers.
 const MAX_OPTIONS: usize = 32;
+/// The longest wait for an answer.
+const MAX_WAIT: u32 = 3_600;
 
 pub(super) fn run(caller: &Caller, command: Ask, reply: Reply<Asked>) {
     if let Err(error) = check(&command) {
         return reply.refuse(error);
     }
     let asker = caller.name.clone();
-    caller.broker.submit(
-        move |desk| {
-            let target = desk
-                .roster
-                .route(Some(&asker), command.to.as_deref().unwrap_or(OPERATOR))?;
-            ask(desk, SenderLabel::from(&asker), target, command)
-        },
-        move |outcome| reply.send(outcome),
-    );
+    let waits = command.wait;
+    let operation = move |desk: &mut Desk<'_>| {
+        let target = desk
+            .roster
+            .route(Some(&asker), command.to.as_deref().unwrap_or(OPERATOR))?;
+        ask(desk, SenderLabel::from(&asker), target, command)
+    };
+    if waits {
+        let (agent, presence) = (caller.name.clone(), reply.presence());
+        let done = move |outcome| reply.send(outcome);
+        return caller.broker.ask_and_wait(operation, agent, presence, done);
+    }
+    caller.broker.submit(operation, move |outcome| {
+        reply.send(outcome.map(|question_id| Asked {
+            question_id,
+            answer: None,
+        }));
+    });
 }
 
 fn check(command: &Ask) -> Result<(), WireError> {
@@ -43,6 +55,11 @@ fn check(command: &Ask) -> Result<(), WireError> {
     if command.ttl_seconds == Some(0) {
         return bad("`ttl_seconds` is 0: leave it out for a question that does not expire");
     }
+    if command.wait && !(1..=MAX_WAIT).contains(&command.ttl_seconds.unwrap_or(0)) {
+        return bad(&format!(
+            "`wait` needs `ttl_seconds` from 1 to {MAX_WAIT}: nobody waits for ever"
+        ));
+    }
     check_text("question", &command.question)?;
     check_text("options", &command.options.concat())
 }
@@ -52,7 +69,7 @@ fn ask(
     asker: SenderLabel,
     target: Recipient,
     command: Ask,
-) -> Result<Asked, WireError> {
+) -> Result<QuestionId, WireError> {
     let ttl = command
         .ttl_seconds
         .map(|ttl| Duration::from_secs(ttl.into()));
@@ -91,5 +108,5 @@ fn ask(
         desk.tell(target, &event);
     }
     desk.report_question(id, &question);
-    Ok(Asked { question_id: id })
+    Ok(id)
 }

@@ -18,6 +18,7 @@ use crate::{
 pub(super) fn run(caller: &Caller, command: PostTurnCounts, reply: Reply<TurnCountsPosted>) {
     let agent = caller.name.clone();
     let counts = fit_turn_counts(command);
+    let own = budgets::of_agent(&caller.config, &caller.approvals.configs.get(&agent));
     let (is_gated, harnesses) = (caller.is_gated, Arc::clone(&caller.harnesses));
     caller.broker.submit(
         move |desk| {
@@ -36,7 +37,7 @@ pub(super) fn run(caller: &Caller, command: PostTurnCounts, reply: Reply<TurnCou
                 cache_creation_tokens: counts.cache_creation_tokens,
                 cost_micro_usd: counts.cost_micro_usd,
             };
-            budgets::count(desk, &agent, &cost)
+            budgets::count(desk, &agent, &own, &cost)
         },
         move |outcome| {
             if let Ok(Consequences {

@@ -14,8 +14,10 @@ use hive_wire::{AgentName, Timestamp, WireError};
 
 use super::{Bookkeeper, Spent};
 use crate::{
+    agent_config::Configs,
     broker::Broker,
     budgets::{self, Consequences},
+    config::Config,
     egress::{Trail, Trip},
     harnesses::Harnesses,
 };
@@ -25,7 +27,18 @@ pub(crate) struct Books {
     broker: Broker,
     harnesses: Arc<Harnesses>,
     events: Arc<EventLog>,
+    config: Arc<Config>,
+    configs: Arc<Configs>,
     kept: Arc<Mutex<Kept>>,
+}
+
+/// What the books are made of.
+pub(crate) struct Shelf {
+    pub(crate) broker: Broker,
+    pub(crate) harnesses: Arc<Harnesses>,
+    pub(crate) events: Arc<EventLog>,
+    pub(crate) config: Arc<Config>,
+    pub(crate) configs: Arc<Configs>,
 }
 
 #[derive(Default)]
@@ -37,11 +50,13 @@ struct Kept {
 
 impl Books {
     /// Books with nothing in them.
-    pub(crate) fn new(broker: Broker, harnesses: Arc<Harnesses>, events: Arc<EventLog>) -> Self {
+    pub(crate) fn new(shelf: Shelf) -> Self {
         Self {
-            broker,
-            harnesses,
-            events,
+            broker: shelf.broker,
+            harnesses: shelf.harnesses,
+            events: shelf.events,
+            config: shelf.config,
+            configs: shelf.configs,
             kept: Arc::default(),
         }
     }
@@ -69,6 +84,7 @@ impl Bookkeeper for Books {
             cache_creation_tokens: spent.cache_creation_tokens,
             cost_micro_usd: spent.cost_micro_usd,
         };
+        let own = budgets::of_agent(&self.config, &self.configs.get(agent));
         let counted = agent.clone();
         let (agent, kept, harnesses) = (
             agent.clone(),
@@ -76,7 +92,7 @@ impl Bookkeeper for Books {
             Arc::clone(&self.harnesses),
         );
         self.broker.submit(
-            move |desk| budgets::count(desk, &counted, &cost),
+            move |desk| budgets::count(desk, &counted, &own, &cost),
             move |outcome| act(&agent, outcome, &kept, &harnesses),
         );
     }

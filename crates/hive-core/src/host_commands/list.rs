@@ -48,6 +48,7 @@ pub(super) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> Agent
     };
     let facts = host.harnesses.facts(&agent);
     let report = facts.report.as_ref();
+    let own = host.approvals.configs.get(&agent.name);
     let standing = host.supervisor.standing(&agent.name);
     let state = match &standing {
         // Only its harness can say what it does.
@@ -73,7 +74,7 @@ pub(super) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> Agent
             .unwrap_or_default(),
         status: facts.line.text,
         network: (agent.runtime != Runtime::None)
-            .then(|| host.config.agents.network.in_runtime(agent.runtime)),
+            .then(|| host.config.agents.network(own.network, agent.runtime)),
         runtime: agent.runtime,
         parent: agent.parent,
         unread: inbox.unread,

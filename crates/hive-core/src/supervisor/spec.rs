@@ -10,7 +10,12 @@ use hive_runtime::{AgentDirs, AgentSpec, Command, Limits};
 use hive_store::sqlite::AgentRecord;
 use hive_wire::host::Network;
 
-use crate::{config::Config, gateway, model::ModelAccess};
+use crate::{
+    agent_config::{self, AgentConfig, Around},
+    config::Config,
+    gateway,
+    model::ModelAccess,
+};
 
 /// Before a variable's name: it is for the engine alone, under its bare name.
 const FOR_ENGINE: &str = "HIVE_ENGINE_ENV_";
@@ -41,6 +46,10 @@ const PASSED_ON: [&str; 18] = [
 pub(super) struct Inputs<'i> {
     pub(super) agent: &'i AgentRecord,
     pub(super) config: &'i Config,
+    /// Its own configuration.
+    pub(super) applied: &'i AgentConfig,
+    /// Where the proposed repositories lie.
+    pub(super) proposed: PathBuf,
     pub(super) model: &'i ModelAccess,
     /// The engine's command.
     pub(super) engine: &'i str,
@@ -62,6 +71,7 @@ pub(super) fn of(inputs: Inputs<'_>) -> AgentSpec {
     env.extend(identity(&inputs));
     env.extend(places(&inputs));
     env.extend(engine(&inputs));
+    env.extend(own(&inputs));
     AgentSpec {
         name: inputs.agent.name.clone(),
         generation: inputs.agent.run.generation,
@@ -82,8 +92,7 @@ fn entry(name: &str, value: impl Into<String>) -> (String, String) {
 }
 
 fn passed_on(inputs: &Inputs<'_>) -> Env {
-    let agents = &inputs.config.agents;
-    let is_on_hosts_network = agents.network.in_runtime(inputs.agent.runtime) == Network::Host;
+    let is_on_hosts_network = network(inputs) == Network::Host;
     let passed = PASSED_ON
         .iter()
         // The host's proxy is out of reach from elsewhere.
@@ -142,6 +151,23 @@ fn places(inputs: &Inputs<'_>) -> Env {
     ])
 }
 
+/// What its own configuration says. It cannot set what the host sets: its names are checked.
+fn own(inputs: &Inputs<'_>) -> Env {
+    let extra_mcp = inputs.view.run.join(super::extra::FILE);
+    let mut env = agent_config::environment(
+        inputs.applied,
+        Around {
+            extra_mcp: &extra_mcp.to_string_lossy(),
+            static_dir: None,
+        },
+    );
+    if inputs.agent.name.as_str() == inputs.config.hive.root_agent {
+        let proposed = inputs.proposed.to_string_lossy();
+        env.extend([entry("HIVE_AGENTS_DIR", proposed)]);
+    }
+    env
+}
+
 /// Where the agent's background shell listens: where paths are short enough for sockets.
 fn bash_socket(view: &AgentDirs) -> PathBuf {
     view.run.join("bash.sock")
@@ -163,6 +189,7 @@ fn engine(inputs: &Inputs<'_>) -> Env {
             "HIVE_ENGINE_LINGER_SECS",
             config.engine.linger_secs.to_string(),
         ),
+        entry("HIVE_CONSENT_SECS", config.engine.consent_secs.to_string()),
     ]);
     for (key, tokens) in config.engine.windows() {
         let name = format!("HIVE_CONTEXT_WINDOW_TOKENS_{}", key.to_uppercase());
@@ -182,18 +209,18 @@ fn engine(inputs: &Inputs<'_>) -> Env {
     env
 }
 
+fn network(inputs: &Inputs<'_>) -> Network {
+    let agents = &inputs.config.agents;
+    agents.network(inputs.applied.network, inputs.agent.runtime)
+}
+
 /// How the harness leads its engine to the model, and the agent to the world.
 fn way_out(inputs: &Inputs<'_>) -> Env {
     let socket = inputs.view.run.join("gateway.sock");
-    let network = inputs
-        .config
-        .agents
-        .network
-        .in_runtime(inputs.agent.runtime);
     Env::from([
         entry("HIVE_GATEWAY_SOCKET", socket.to_string_lossy()),
         entry("HIVE_GATEWAY_APIS", gateway::apis(&inputs.model.env)),
-        entry("HIVE_NETWORK", network.as_str()),
+        entry("HIVE_NETWORK", network(inputs).as_str()),
     ])
 }
 
@@ -237,6 +264,8 @@ mod tests {
         of(Inputs {
             agent,
             config,
+            applied: &AgentConfig::default(),
+            proposed: "/hive/proposed".into(),
             model,
             engine: "/opt/claude",
             view: dirs.clone(),
@@ -260,6 +289,7 @@ mod tests {
             ("GIT_COMMITTER_EMAIL", "ada@hive.invalid"),
             ("GIT_COMMITTER_NAME", "ada"),
             ("HIVE_BASH_SOCKET", "/hive/run/bash.sock"),
+            ("HIVE_CONSENT_SECS", "240"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_HAIKU", "200000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_OPUS", "1000000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_SONNET", "1000000"),
@@ -267,10 +297,12 @@ mod tests {
             ("HIVE_DEFAULT_MODEL", "haiku"),
             ("HIVE_ENGINE", "/opt/claude"),
             ("HIVE_ENGINE_LINGER_SECS", "0"),
+            ("HIVE_FORGE_URL", "http://localhost:3000"),
             ("HIVE_GATEWAY_APIS", "anthropic"),
             ("HIVE_GATEWAY_SOCKET", "/hive/run/gateway.sock"),
             ("HIVE_HARNESS_DIR", "/hive/harness"),
             ("HIVE_LABEL", "ada"),
+            ("HIVE_MATRIX_URL", "http://localhost:8008"),
             ("HIVE_NETWORK", "host"),
             ("HIVE_OPERATOR_PRONOUNS", "she/her"),
             ("HIVE_PORT", "8123"),

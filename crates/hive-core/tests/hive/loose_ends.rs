@@ -187,3 +187,46 @@ async fn m4_m8_as_many_as_the_limits_say() {
     let nobody = json!({"cmd":"ask","question":"?","to":"nobody"});
     assert_eq!(code(&hive.peer("bob").ask(&nobody)), "not_found");
 }
+
+#[tokio::test]
+async fn a5_one_who_waits_has_the_answer_in_the_reply_and_no_mail() {
+    let hive = hive(&["ada", "bob"]).await;
+    let ask = |ttl: u32| json!({"cmd":"ask","question":"may I?","wait":true,"ttl_seconds":ttl});
+    let open = || {
+        hive.cli_json(&["questions"])["questions"]
+            .as_array()
+            .unwrap()
+            .clone()
+    };
+    let mut ada = hive.peer("ada");
+    ada.say(&ask(600));
+    eventually("the operator is asked", || open().len() == 1);
+    let id = open()[0]["id"].to_string();
+    assert_eq!(hive.cli(&["answer", &id, "you may"]).code, 0);
+    let answered = ok(ada.hear());
+    assert_eq!(
+        (answered["question_id"].to_string(), &answered["answer"]),
+        (id, &json!("you may"))
+    );
+    // Nobody answers: the time runs out.
+    assert_eq!(ok(ada.ask(&ask(1)))["answer"], "[expired]");
+    // One who hangs up takes the question back.
+    ada.say(&ask(600));
+    eventually("the operator is asked again", || open().len() == 1);
+    drop(ada);
+    eventually("it is taken back", || open().is_empty());
+    // Neither of the three left any mail.
+    let nothing = hive.peer("ada").ask(&json!({"cmd":"recv"}));
+    assert_eq!(nothing["messages"], json!([]), "{nothing}");
+    // A wait has an end.
+    for ttl in [0, 3_601] {
+        assert_eq!(code(&hive.peer("ada").ask(&ask(ttl))), "bad_request");
+    }
+    // A daemon that stops lets nobody wait.
+    let mut ada = hive.peer("ada");
+    ada.say(&ask(600));
+    eventually("the operator is asked once more", || open().len() == 1);
+    let mut hive = hive;
+    hive.terminate().await.unwrap();
+    assert_eq!(code(&ada.hear()), "shutting_down");
+}

@@ -7,6 +7,7 @@
 mod abuse;
 mod abuse_memory;
 mod agents;
+mod approvals;
 mod cli;
 mod control;
 mod crew;
@@ -24,6 +25,7 @@ mod spending;
 mod turns;
 mod turns_ending;
 mod up;
+mod up_native;
 mod walk;
 mod web;
 mod web_events;

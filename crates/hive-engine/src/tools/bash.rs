@@ -99,6 +99,7 @@ async fn run(input: Input, context: Context) -> Result<Output, ToolError> {
         .unwrap_or(DEFAULT_MS as f64)
         .clamp(1.0, MAX_MS as f64);
     let timeout = Duration::from_millis(timeout as u64);
+    let hooks = context.sandbox.remember(context.workspace.roots());
     let mut child = spawn(&input.command, &context)?;
     let group = group_of(&child);
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -113,7 +114,18 @@ async fn run(input: Input, context: Context) -> Result<Output, ToolError> {
         Ended::Exit(_) => signal_group(group, Signal::KILL),
         Ended::TimedOut | Ended::Interrupted => stop(&mut child, group).await,
     }
-    let text = collecting.finish().await;
+    let mut text = collecting.finish().await;
+    let put_back = hooks.map(|hooks| hooks.restore()).unwrap_or_default();
+    if !put_back.is_empty() {
+        let names: Vec<_> = put_back
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        text.push_str(&format!(
+            "\n[The sandbox put back what decides which code git runs: {}]",
+            names.join(", ")
+        ));
+    }
     Ok(report(&input.command, &ended, timeout, &text, &context))
 }
 
@@ -125,7 +137,13 @@ enum Ended {
 
 fn spawn(script: &str, context: &Context) -> Result<Child, ToolError> {
     let (cwd, roots) = (context.workspace.cwd(), context.workspace.roots());
-    let Some((program, args)) = context.sandbox.command(script, cwd, roots) else {
+    let own_tmp = context.sandbox.own_tmp(&context.spill_dir);
+    let tmp = own_tmp.as_deref().unwrap_or(std::path::Path::new("/tmp"));
+    if own_tmp.is_some() {
+        std::fs::create_dir_all(tmp)
+            .map_err(|error| ToolError::tell(format!("{}: {error}", tmp.display())))?;
+    }
+    let Some((program, args)) = context.sandbox.command(script, cwd, roots, tmp) else {
         return Err(ToolError::tell(
             "Commands must run in a sandbox, and none is available (install bubblewrap).",
         ));
@@ -135,6 +153,7 @@ fn spawn(script: &str, context: &Context) -> Result<Child, ToolError> {
         .current_dir(cwd)
         .env_clear()
         .envs(context.env.iter())
+        .envs(own_tmp.iter().map(|tmp| ("TMPDIR", tmp)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -56,6 +56,7 @@ impl Tool<Hyperhive> for Ask {
             multi: args.multi,
             ttl_seconds: args.ttl_seconds,
             to: args.to,
+            wait: false,
         };
         let asked = hive.once(&ask).await?;
         Ok(Reply {
