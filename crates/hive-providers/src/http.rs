@@ -110,6 +110,7 @@ impl Endpoint {
 #[derive(Clone)]
 pub struct Fetch {
     client: Client<Connector, Full<Bytes>>,
+    proxies: Arc<Proxies>,
 }
 
 impl fmt::Debug for Fetch {
@@ -151,11 +152,20 @@ impl Fetch {
     /// A client. `env` gives `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
     pub fn new(socket: Option<&Endpoint>, env: impl Fn(&str) -> Option<String>) -> Self {
         let connector = Connector::new(socket, env);
+        let proxies = Arc::clone(&connector.proxies);
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(60))
             .pool_max_idle_per_host(2)
             .build(connector);
-        Self { client }
+        Self { client, proxies }
+    }
+
+    /// Whether a host is reached through a proxy on this machine's loopback: in a container that is
+    /// the hive's own, which resolves names and judges addresses itself.
+    pub fn has_local_proxy(&self, scheme: &str, host: &str) -> bool {
+        let proxy = self.proxies.choose(scheme, host).and_then(Uri::host);
+        let address = proxy.map(|host| host.trim_matches(['[', ']']).parse::<std::net::IpAddr>());
+        matches!(address, Some(Ok(address)) if address.is_loopback())
     }
 
     /// Sends a request and waits for the head of the answer.
@@ -506,6 +516,21 @@ mod tests {
                 .ok()
                 .map(|endpoint| endpoint.url("/v1/x"));
             assert_eq!(url_of.as_deref(), expected, "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_proxy_on_loopback_is_the_hives_own() {
+        for (proxy, host, expected) in [
+            ("http://127.0.0.1:4567", "example.org", true),
+            ("http://[::1]:4567", "example.org", true),
+            ("http://127.0.0.1:4567", "localhost", false),
+            ("http://proxy.corp:3128", "example.org", false),
+            ("", "example.org", false),
+        ] {
+            let env = |name: &str| (name == "HTTPS_PROXY").then(|| proxy.to_owned());
+            let fetch = Fetch::new(None, env);
+            assert_eq!(fetch.has_local_proxy("https", host), expected, "{proxy} {host}");
         }
     }
 
