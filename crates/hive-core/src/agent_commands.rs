@@ -71,6 +71,8 @@ pub(crate) struct Caller {
     pub(crate) approvals: Arc<Approvals>,
     pub(crate) config: Arc<Config>,
     pub(crate) paths: Paths,
+    /// Whether engines go through the gateway, which counts what they spend.
+    pub(crate) is_gated: bool,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }

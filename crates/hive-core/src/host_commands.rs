@@ -18,6 +18,7 @@ pub(crate) mod lift;
 mod link;
 pub(crate) mod list;
 mod output;
+pub(crate) mod pause;
 pub(crate) mod pending;
 pub(crate) mod permissions;
 mod questions;
@@ -26,10 +27,12 @@ mod receipt;
 mod redeliver;
 pub(crate) mod request_spawn;
 pub(crate) mod restart;
+pub(crate) mod resume;
 pub(crate) mod schedules;
 pub(crate) mod send;
 pub(crate) mod set_permissions;
 pub(crate) mod spawn;
+pub(crate) mod spend;
 pub(crate) mod start;
 mod stop_all;
 pub(crate) mod turn_totals;
@@ -56,6 +59,7 @@ use crate::{
     approvals::{self, Approvals, Outcome},
     broker::Broker,
     config::Config,
+    gateway::{Books, Gateway},
     harnesses::Harnesses,
     metrics::Metrics,
     paths::Paths,
@@ -76,6 +80,9 @@ pub(crate) struct Host {
     /// What agents may do, and how fast.
     pub(crate) gate: Arc<Gate>,
     pub(crate) supervisor: Arc<Supervisor>,
+    /// The agents' way to their model, where there is one.
+    pub(crate) gateway: Option<Gateway>,
+    pub(crate) books: Arc<Books>,
     /// Who may look at which page.
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
@@ -167,6 +174,9 @@ impl Host {
             HostRequest::Turns(command) => asker.answer(turns::run(host, command)),
             HostRequest::TurnTotals(command) => asker.answer(turn_totals::run(host, command)),
             HostRequest::Lift(command) => asker.answer(lift::run(host, command)),
+            HostRequest::Spend(command) => asker.answer(spend::run(host, command)),
+            HostRequest::Pause(command) => asker.answer(pause::run(host, command)),
+            HostRequest::Resume(command) => asker.answer(resume::run(host, command)),
             HostRequest::Link(command) => asker.answer(link::run(host, command)),
             HostRequest::ShowPermissions(command) => asker.answer(permissions::run(host, command)),
             HostRequest::SetPermissions(command) => {

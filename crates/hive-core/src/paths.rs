@@ -154,6 +154,11 @@ impl Paths {
         self.agent_run(name).join("mcp.sock")
     }
 
+    /// An agent's way to its model and the world.
+    pub fn gateway_socket(&self, name: &AgentName) -> PathBuf {
+        self.agent_run(name).join("gateway.sock")
+    }
+
     /// Makes the directories, private to this user, and refuses those that are not.
     ///
     /// # Errors

@@ -46,6 +46,9 @@ pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, 
     if let Some(listener) = listener {
         listener.remove();
     }
+    if let Some(gateway) = &host.gateway {
+        gateway.close(&command.name);
+    }
     host.close_page(&command.name);
     host.harnesses.forget(&command.name);
     host.gate.forget(&command.name);

@@ -10,7 +10,7 @@ use std::{
 use hive_store::sqlite::{AgentRecord, Wanted};
 use hive_wire::{
     AgentName, ErrorCode, WireError,
-    host::{AgentRow, AgentState, Runtime, Spawn},
+    host::{AgentRow, AgentState, Network, Runtime, Spawn},
 };
 use serde_json::json;
 
@@ -20,6 +20,7 @@ use crate::{
     agent_config::{self, AGENT_TOML, AgentConfig},
     approvals::{self, Outcome},
     broker::Desk,
+    egress::Policy,
     pages, ports,
     repos::Tree,
     server::{Limits, Listener},
@@ -120,6 +121,11 @@ async fn create_quietly(
             ),
         )
         .hint("mend the directory it lies in; the next start opens it"));
+    }
+    if runtime != Runtime::None
+        && let Err(error) = host.open_gateway(&agent)
+    {
+        tracing::error!(agent = %agent.name, %error, "cannot open its way to the model");
     }
     host.open_page(&agent.name, agent.port, Some(listener));
     if runtime != Runtime::None {
@@ -243,6 +249,7 @@ impl Host {
             supervisor: Arc::clone(&self.supervisor),
             config: Arc::clone(&self.config),
             paths: self.paths.clone(),
+            is_gated: self.gateway.is_some(),
             tasks: self.tasks.clone(),
             stop: self.stop.clone(),
         }
@@ -273,5 +280,19 @@ impl Host {
         let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         sockets.insert(name.clone(), listener);
         Ok(())
+    }
+
+    /// Opens an agent's way to its model, if the hive runs it.
+    pub(crate) fn open_gateway(&self, agent: &AgentRecord) -> std::io::Result<()> {
+        let Some(gateway) = &self.gateway else {
+            return Ok(());
+        };
+        let agents = &self.config.agents;
+        let own = self.approvals.configs.get(&agent.name).network;
+        let egress = match agents.network(own, agent.runtime) {
+            Network::Gateway | Network::Auto => Some(Policy::new(&agents.egress)),
+            Network::None | Network::Host => None,
+        };
+        gateway.open(&agent.name, &self.paths.gateway_socket(&agent.name), egress)
     }
 }

@@ -9,10 +9,12 @@ use std::{
 use hive_runtime::{AgentDirs, AgentSpec, Command, Limits};
 use hive_store::sqlite::AgentRecord;
 use hive_wire::grants::Groups;
+use hive_wire::host::Network;
 
 use crate::{
     agent_config::{self, AgentConfig, Around},
     config::Config,
+    gateway,
     model::ModelAccess,
 };
 
@@ -93,8 +95,11 @@ fn entry(name: &str, value: impl Into<String>) -> (String, String) {
 }
 
 fn passed_on(inputs: &Inputs<'_>) -> Env {
+    let is_on_hosts_network = network(inputs) == Network::Host;
     let passed = PASSED_ON
         .iter()
+        // The host's proxy is out of reach from elsewhere.
+        .filter(|name| is_on_hosts_network || !name.to_lowercase().ends_with("_proxy"))
         .filter_map(|name| Some(entry(name, (inputs.var)(name)?)));
     let search = (inputs.var)("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
     // The hive's own binaries come first: an agent finds the `hive` that runs it.
@@ -194,10 +199,33 @@ fn engine(inputs: &Inputs<'_>) -> Env {
         let name = format!("HIVE_CONTEXT_WINDOW_TOKENS_{}", key.to_uppercase());
         env.insert(name, tokens.to_string());
     }
-    for (name, value) in inputs.model.env.iter() {
+    let is_gated = inputs.model.is_gated(config.engine.gateway);
+    let for_engine = match is_gated {
+        true => gateway::for_engines(&inputs.model.env),
+        false => inputs.model.env.clone(),
+    };
+    for (name, value) in for_engine.iter() {
         env.insert(format!("{FOR_ENGINE}{name}"), value.to_owned());
     }
+    if is_gated {
+        env.extend(way_out(inputs));
+    }
     env
+}
+
+fn network(inputs: &Inputs<'_>) -> Network {
+    let agents = &inputs.config.agents;
+    agents.network(inputs.applied.network, inputs.agent.runtime)
+}
+
+/// How the harness leads its engine to the model, and the agent to the world.
+fn way_out(inputs: &Inputs<'_>) -> Env {
+    let socket = inputs.view.run.join("gateway.sock");
+    Env::from([
+        entry("HIVE_GATEWAY_SOCKET", socket.to_string_lossy()),
+        entry("HIVE_GATEWAY_APIS", gateway::apis(&inputs.model.env)),
+        entry("HIVE_NETWORK", network(inputs).as_str()),
+    ])
 }
 
 #[cfg(test)]
@@ -275,9 +303,12 @@ mod tests {
             ("HIVE_ENGINE", "/opt/claude"),
             ("HIVE_ENGINE_LINGER_SECS", "0"),
             ("HIVE_FORGE_URL", "http://localhost:3000"),
+            ("HIVE_GATEWAY_APIS", "anthropic"),
+            ("HIVE_GATEWAY_SOCKET", "/hive/run/gateway.sock"),
             ("HIVE_HARNESS_DIR", "/hive/harness"),
             ("HIVE_LABEL", "ada"),
             ("HIVE_MATRIX_URL", "http://localhost:8008"),
+            ("HIVE_NETWORK", "host"),
             ("HIVE_OPERATOR_PRONOUNS", "she/her"),
             ("HIVE_PORT", "8123"),
             ("HIVE_ROLE", "agent"),
@@ -320,11 +351,22 @@ mod tests {
             ("HIVE_DEFAULT_MODEL", "sonnet"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_HAIKU", "50000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_MINE", "9000"),
-            ("HIVE_ENGINE_ENV_ANTHROPIC_API_KEY", "sk-1"),
+            ("HIVE_ENGINE_ENV_ANTHROPIC_API_KEY", gateway::PLACEHOLDER),
         ] {
             assert_eq!(env.get(name).map(String::as_str), Some(value), "{name}");
         }
         assert!(!env.contains_key("ANTHROPIC_API_KEY"));
+        assert!(
+            env.values().all(|value| !value.contains("sk-1")),
+            "no key goes in"
+        );
+        config.engine.gateway = false;
+        let env = spec(&ruth, &config, &model).env;
+        assert_eq!(
+            env["HIVE_ENGINE_ENV_ANTHROPIC_API_KEY"], "sk-1",
+            "unless it is asked for"
+        );
+        assert!(!env.contains_key("HIVE_GATEWAY_SOCKET"));
         ruth.run.model = "opus".into();
         let env = spec(&ruth, &config, &model).env;
         assert_eq!(env["HIVE_DEFAULT_MODEL"], "opus", "its own wins");

@@ -26,6 +26,7 @@ mod peer;
 mod reports;
 mod restart;
 mod schedules;
+mod spending;
 mod turns;
 mod turns_ending;
 mod up;
