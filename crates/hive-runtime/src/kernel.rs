@@ -162,6 +162,31 @@ fn descendants(of: u32) -> io::Result<Vec<Process>> {
     }
 }
 
+/// The second process of the process namespace that begins below a process.
+pub(crate) fn second_inside(of: u32) -> io::Result<Option<OwnedFd>> {
+    let depth = pids_of(std::process::id())?.len() + 1;
+    for process in descendants(of)? {
+        let pids = pids_of(process.pid)?;
+        if pids.len() == depth && pids.last() == Some(&2) {
+            return process.open();
+        }
+    }
+    Ok(None)
+}
+
+/// The ids of a process in every namespace that it is in, outermost first.
+fn pids_of(pid: u32) -> io::Result<Vec<u32>> {
+    match fs::read_to_string(format!("/proc/{pid}/status")) {
+        Ok(status) => {
+            let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+            let ids = ids.unwrap_or_default().split_ascii_whitespace();
+            Ok(ids.filter_map(|id| id.parse().ok()).collect())
+        }
+        Err(error) if is_gone(&error) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Kills everything below a process. True when there was nothing.
 pub(crate) fn kill_descendants(of: u32) -> io::Result<bool> {
     let below = descendants(of)?;

@@ -4,35 +4,48 @@
 //! A runtime tells the truth about what does run, starts and stops it, and makes sure that a stop
 //! leaves nothing behind. What it started outlives the daemon and is found again by the next one.
 //!
-//! `process` is the plainest: a child without isolation, looked after by a [`keeper`].
+//! `process` is the plainest: a child without isolation. `bwrap`, `nspawn` and `podman` show an agent
+//! what is in its [`plan`] and nothing else. All of these run under a [`keeper`], which is why they
+//! share all but their arguments ([`kept`]). `nixos` has its containers from systemd.
 
+pub mod bwrap;
 pub mod companion;
 pub mod keeper;
+pub mod kept;
+pub mod plan;
 pub mod process;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 
 mod kernel;
+mod mount_point;
 mod order;
+mod programs;
 mod record;
 mod spec;
+mod stage;
+mod system;
 
 use std::{fmt, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
 
 use hive_wire::{AgentName, Timestamp, host};
 
+pub use bwrap::BwrapRuntime;
 pub use process::ProcessRuntime;
 pub use record::Exit;
-pub use spec::{AgentDirs, AgentSpec, Command, Limits};
+pub use spec::{
+    Access, AgentDirs, AgentSpec, Command, Limits, Mount, Network, Owner, View,
+};
+pub use system::System;
 
 /// A way to run agents. Every verb is idempotent and blocks: call it where blocking is fine.
 pub trait Runtime: fmt::Debug + Send + Sync {
     /// Which one it is.
     fn kind(&self) -> host::Runtime;
 
-    /// Where an agent sees the directories that are these on the host.
-    fn view(&self, dirs: &AgentDirs) -> AgentDirs;
+    /// Where an agent finds its things, whose directories are these on the host.
+    fn view(&self, dirs: &AgentDirs) -> View;
 
     /// Starts an agent. One that runs already is left as it is, whatever the specification says:
     /// its instance is returned, and the generation in it tells what it was started with.
@@ -118,6 +131,14 @@ pub enum RuntimeError {
     Program {
         /// What was to be run.
         program: PathBuf,
+        /// Why it cannot.
+        reason: String,
+    },
+    /// A mount that an agent may not have; trying again changes nothing.
+    #[error("cannot mount {mount}: {reason}")]
+    Mount {
+        /// Where it was to be.
+        mount: PathBuf,
         /// Why it cannot.
         reason: String,
     },

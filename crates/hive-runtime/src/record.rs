@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use hive_wire::Timestamp;
+use hive_wire::{Timestamp, host};
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::{self, Process};
@@ -28,6 +28,9 @@ pub(crate) struct Record {
     pub(crate) boot: String,
     /// What every process of this run has in its environment.
     pub(crate) mark: String,
+    /// What ran it.
+    #[serde(default = "plain")]
+    pub(crate) runtime: host::Runtime,
     pub(crate) generation: u32,
     pub(crate) started_at: Timestamp,
     pub(crate) keeper: Process,
@@ -35,6 +38,11 @@ pub(crate) struct Record {
     pub(crate) program: Option<Process>,
     /// Missing while it runs, and when the keeper was killed.
     pub(crate) exit: Option<Exit>,
+}
+
+/// What ran agents before records said it.
+fn plain() -> host::Runtime {
+    host::Runtime::Process
 }
 
 /// How a run ended.
