@@ -237,7 +237,7 @@ fn nothing_is_inherited(subject: &dyn Subject) {
             .any(|line| line.starts_with(&format!("{variable}=")));
         assert!(expected || !has, "{variable} was inherited");
     }
-    let state = runtime.view(&spec.dirs).state;
+    let state = runtime.view(&spec.dirs).dirs.state;
     assert_eq!(read("cwd.txt").trim_end(), state.to_string_lossy());
     assert_eq!(read("stdin.txt"), "", "nobody is at the keyboard");
 }
@@ -295,7 +295,7 @@ fn what_cannot_run(subject: &dyn Subject) {
     );
     let plain = good.dirs.state.join("plain");
     fs::write(&plain, "no program").expect("a file");
-    bad.command.program = runtime.view(&good.dirs).state.join("plain");
+    bad.command.program = runtime.view(&good.dirs).dirs.state.join("plain");
     let error = runtime.start(&bad).expect_err("it is no program");
     assert!(matches!(error, RuntimeError::Program { .. }), "{error}");
     assert_eq!(runtime.list().expect("a list"), []);

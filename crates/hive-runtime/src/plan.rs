@@ -8,13 +8,15 @@
 
 use std::{
     ffi::OsStr,
-    fs, io,
+    fs,
     os::unix::fs::PermissionsExt,
     path::{Component, Path, PathBuf},
 };
 
 use crate::{
-    Access, AgentDirs, AgentSpec, Network, RuntimeError, View, programs::Belongings, system::System,
+    Access, AgentDirs, AgentSpec, Network, RuntimeError, View,
+    programs::{Belongings, real_parent},
+    system::System,
 };
 
 /// The agent's name for itself inside, and its group's.
@@ -326,13 +328,5 @@ fn check_plain(path: &Path) -> Result<(), &'static str> {
     if is_plain { Ok(()) } else { Err("it must not contain `..`") }
 }
 
-/// The same path with every link above its end resolved.
-fn real_parent(path: &Path) -> io::Result<PathBuf> {
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => Ok(fs::canonicalize(parent)?.join(name)),
-        _ => Err(io::ErrorKind::InvalidInput.into()),
-    }
-}
-
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeSet,
     ffi::OsStr,
     fs::{self, File},
-    io::{BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader, Read},
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -47,24 +47,31 @@ impl Belongings {
         }
     }
 
-    /// Notes the links from a path to the file that it means. Only a link in the last place is
-    /// noted: those above are resolved, and what is linked lies where the file really is.
+    /// Notes the links from a path to the file that it means.
     fn follow(&mut self, program: &Path) -> Option<PathBuf> {
         let mut path = program.to_path_buf();
         for _ in 0..MAX_STEPS {
             let Ok(to) = fs::read_link(&path) else {
                 break;
             };
-            let next = path.parent()?.join(&to);
+            let next = real_parent(&path.parent()?.join(&to)).ok()?;
             self.links.insert((path, to));
             path = next;
         }
         let real = fs::canonicalize(&path).ok().filter(|file| file.is_file())?;
-        if real != path && !self.links.contains(&(path.clone(), real.clone())) {
+        if real != path {
             // A link above it: the agent gets to the file by the path that it was told.
             self.links.insert((path, real.clone()));
         }
         Some(real)
+    }
+}
+
+/// The same path with every link above its end resolved.
+pub(crate) fn real_parent(path: &Path) -> io::Result<PathBuf> {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => Ok(fs::canonicalize(parent)?.join(name)),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
     }
 }
 
