@@ -1,13 +1,16 @@
 //! `hive.toml`: everything is optional, and a word that means nothing is an error.
 
+mod agent_limits;
 mod engine;
 
 use std::{io, ops::RangeInclusive, path::Path, time::Duration};
 
 use anyhow::Context;
+use hive_runtime::Network;
 use hive_wire::{host::Runtime, text};
 use serde::{Deserialize, de};
 
+pub use agent_limits::AgentLimits;
 pub use engine::{Engine, EngineEnv};
 
 /// The whole configuration.
@@ -106,6 +109,10 @@ pub struct Agents {
     pub runtime: Runtime,
     /// Which model they use.
     pub model: String,
+    /// What they reach over the network.
+    pub network: Network,
+    /// How much they may use.
+    pub limits: AgentLimits,
     /// How often an agent that keeps ending is started again before it counts as failed.
     pub restarts: u32,
     /// The pause before the first of these starts, in milliseconds; it doubles.
@@ -119,6 +126,8 @@ impl Default for Agents {
         Self {
             runtime: Runtime::Auto,
             model: "haiku".to_owned(),
+            network: Network::default(),
+            limits: AgentLimits::default(),
             restarts: 5,
             restart_delay_ms: 1_000,
             stop_secs: 20,
@@ -137,7 +146,7 @@ impl Agents {
             !self.model.trim().is_empty(),
             "agents.model must name a model, such as \"haiku\""
         );
-        Ok(())
+        self.limits.check()
     }
 }
 

@@ -16,7 +16,7 @@ use hive_store::{
     event_log::{self, EventLog},
     sqlite::{self, AgentRecord, RootLock},
 };
-use hive_wire::{AgentName, Timestamp};
+use hive_wire::{AgentName, Timestamp, host::Runtime};
 use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
@@ -170,9 +170,9 @@ impl Running {
         Ok(format!("{}/#code={code}", self.host.dashboard))
     }
 
-    /// The agents that the hive runs, by name.
-    pub fn crew(&self) -> Vec<AgentName> {
-        self.host.supervisor.names()
+    /// The agents that the hive runs, by name, and what runs them.
+    pub fn crew(&self) -> Vec<(AgentName, Runtime)> {
+        self.host.supervisor.crew()
     }
 
     /// Whether a rehearsed model answers instead of a real one.
@@ -279,7 +279,7 @@ fn open_doors(
     address: SocketAddr,
 ) -> anyhow::Result<()> {
     for agent in agents {
-        host.open_socket(&agent.name)
+        host.open_socket(&agent.name, agent.runtime)
             .with_context(|| format!("cannot open the socket of {}", agent.name))?;
         host.open_page(&agent.name, agent.port, None);
     }

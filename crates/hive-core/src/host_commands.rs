@@ -22,6 +22,7 @@ pub(crate) mod rebuild;
 mod receipt;
 mod redeliver;
 pub(crate) mod restart;
+mod runtimes;
 pub(crate) mod send;
 pub(crate) mod spawn;
 pub(crate) mod start;
@@ -135,6 +136,7 @@ impl Host {
             HostRequest::Restart(command) => asker.answer(restart::run(host, command)),
             HostRequest::Rebuild(command) => asker.answer(rebuild::run(host, command)),
             HostRequest::StopAll(command) => asker.answer(stop_all::run(host, command)),
+            HostRequest::TryRuntimes(command) => asker.answer(runtimes::run(host, command)),
             HostRequest::ReadOutput(command) => asker.answer(output::run(host, command)),
             HostRequest::List(command) => asker.answer(list::run(host, command)),
             HostRequest::SendAsOperator(command) => asker.answer(send::run(host, command)),

@@ -139,6 +139,11 @@ impl Paths {
         }
     }
 
+    /// Where runtimes are tried out.
+    pub fn trial(&self) -> PathBuf {
+        self.state.join("trial")
+    }
+
     /// What the rehearsed model of a demo keeps.
     pub fn rehearsal(&self) -> PathBuf {
         self.state.join("rehearsal")

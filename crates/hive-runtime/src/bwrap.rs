@@ -67,8 +67,10 @@ impl Tool for Bwrap {
     fn launch(&self, spec: &AgentSpec, _: &Path) -> Result<Launch, RuntimeError> {
         let plan = MountPlan::new(spec, &self.system, &self.path)?;
         plan.check_program(&spec.command.program)?;
-        mount_point::make(&spec.dirs.home, ".claude", spec.owner)
-            .map_err(failed(format!("make a mount point in {}", shown(&spec.dirs.home))))?;
+        mount_point::make(&spec.dirs.home, ".claude", spec.owner).map_err(failed(format!(
+            "make a mount point in {}",
+            shown(&spec.dirs.home)
+        )))?;
         Ok(Launch {
             program: self.program.clone(),
             args: arguments(spec, &plan),
@@ -113,8 +115,8 @@ fn arguments(spec: &AgentSpec, plan: &MountPlan) -> Vec<String> {
         Network::Gateway | Network::None => args.add(["--unshare-net"]),
         Network::Host => {}
     }
-    let uid = plan::UID.to_string();
-    args.add(["--uid", &uid, "--gid", &uid]);
+    let (uid, gid) = (spec.user.uid.to_string(), spec.user.gid.to_string());
+    args.add(["--uid", &uid, "--gid", &gid]);
     args.add(["--hostname", spec.name.as_str()]);
     // With its keeper, not with the daemon: the keeper outlives that.
     args.add(["--die-with-parent", "--new-session", "--cap-drop", "ALL"]);

@@ -14,6 +14,7 @@ pub mod keeper;
 pub mod kept;
 pub mod plan;
 pub mod process;
+pub mod runtimes;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -34,9 +35,8 @@ use hive_wire::{AgentName, Timestamp, host};
 pub use bwrap::BwrapRuntime;
 pub use process::ProcessRuntime;
 pub use record::Exit;
-pub use spec::{
-    Access, AgentDirs, AgentSpec, Command, Limits, Mount, Network, Owner, View,
-};
+pub use runtimes::{Machine, Runtimes, Unavailable};
+pub use spec::{Access, AgentDirs, AgentSpec, Command, Limits, Mount, Network, Owner, User, View};
 pub use system::System;
 
 /// A way to run agents. Every verb is idempotent and blocks: call it where blocking is fine.
@@ -142,6 +142,9 @@ pub enum RuntimeError {
         /// Why it cannot.
         reason: String,
     },
+    /// This build has no such runtime.
+    #[error("this build has no runtime `{0}`")]
+    Missing(&'static str),
     /// A start or stop of the same agent is under way elsewhere; try again.
     #[error("another start of {0} is under way")]
     Busy(AgentName),
@@ -163,4 +166,15 @@ pub enum RuntimeError {
 fn failed(doing: impl Into<String>) -> impl FnOnce(io::Error) -> RuntimeError {
     let doing = doing.into();
     move |source| RuntimeError::Io { doing, source }
+}
+
+/// An error with its causes, on one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }

@@ -14,15 +14,11 @@ use std::{
 };
 
 use crate::{
-    Access, AgentDirs, AgentSpec, Network, RuntimeError, View,
+    Access, AgentDirs, AgentSpec, Network, RuntimeError, User, View,
     programs::{Belongings, real_parent},
     system::System,
 };
 
-/// The agent's name for itself inside, and its group's.
-pub(crate) const USER: &str = "agent";
-/// Its number inside, and its group's.
-pub(crate) const UID: u32 = 1000;
 /// How large the small file systems in memory are that hold no more than sockets.
 const SMALL: u64 = 16 * 1024 * 1024;
 
@@ -150,18 +146,23 @@ impl MountPlan {
     /// Files that say who the agent is, so that programs which ask get an answer.
     fn add_files(&mut self, spec: &AgentSpec) {
         let name = &spec.name;
+        let User {
+            name: user,
+            uid,
+            gid,
+        } = &spec.user;
         for (target, text) in [
             (
                 "/etc/passwd",
                 format!(
                     "root:x:0:0:root:/:/usr/sbin/nologin\n\
-                     {USER}:x:{UID}:{UID}:{name}:/home/agent:/bin/sh\n\
+                     {user}:x:{uid}:{gid}:{name}:/home/agent:/bin/sh\n\
                      nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
                 ),
             ),
             (
                 "/etc/group",
-                format!("root:x:0:\n{USER}:x:{UID}:\nnogroup:x:65534:\n"),
+                format!("root:x:0:\n{user}:x:{gid}:\nnogroup:x:65534:\n"),
             ),
             (
                 "/etc/hosts",
@@ -275,7 +276,9 @@ impl MountPlan {
 
     /// Refuses a program that the agent would not find, before anything is started.
     pub(crate) fn check_program(&self, program: &Path) -> Result<(), RuntimeError> {
-        let found = self.on_host(program).and_then(|file| fs::metadata(file).ok());
+        let found = self
+            .on_host(program)
+            .and_then(|file| fs::metadata(file).ok());
         let reason = match found {
             None => "there is no such file in the agent's view",
             Some(found) if !found.is_file() => "it is no file",
@@ -318,14 +321,21 @@ fn check_plain(path: &Path) -> Result<(), &'static str> {
     if parts.next() != Some(Component::RootDir) {
         return Err("it must be an absolute path");
     }
-    if path.to_str().is_none_or(|text| text.contains([':', '\\', '\n', '\0'])) {
+    if path
+        .to_str()
+        .is_none_or(|text| text.contains([':', '\\', '\n', '\0']))
+    {
         return Err("a path of a mount has no `:`, `\\` or line break, and is UTF-8");
     }
     if parts.clone().next().is_none() {
         return Err("the root directory cannot be mounted");
     }
     let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
-    if is_plain { Ok(()) } else { Err("it must not contain `..`") }
+    if is_plain {
+        Ok(())
+    } else {
+        Err("it must not contain `..`")
+    }
 }
 
 #[cfg(test)]

@@ -139,7 +139,11 @@ mod tests {
         file(&at("node/bin/node"), "\u{7f}ELF");
         let script = at("node/lib/node_modules/@x/claude/cli.js");
         file(&script, "#!/usr/bin/env -S node --flag\n");
-        symlink("../lib/node_modules/@x/claude/cli.js", at("node/bin/claude")).unwrap();
+        symlink(
+            "../lib/node_modules/@x/claude/cli.js",
+            at("node/bin/claude"),
+        )
+        .unwrap();
         file(&at("one/versions/2"), "\u{7f}ELF");
         file(&at("bin/plain"), "#!/bin/sh\n");
         symlink(at("one/versions/2"), at("bin/native")).unwrap();

@@ -27,6 +27,8 @@ pub struct AgentSpec {
     pub network: Network,
     /// Who it is to the host's kernel.
     pub owner: Owner,
+    /// Who it is to itself.
+    pub user: User,
     /// How much it may use.
     pub limits: Limits,
 }
@@ -111,8 +113,28 @@ pub enum Owner {
     },
 }
 
-/// How much an agent may use. What the host cannot enforce is said by
-/// [`crate::Runtime::unenforced`].
+/// The user that an agent is inside its container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub uid: u32,
+    /// Its group's number.
+    pub gid: u32,
+}
+
+impl Default for User {
+    fn default() -> Self {
+        Self {
+            name: "agent".to_owned(),
+            uid: 1000,
+            gid: 1000,
+        }
+    }
+}
+
+/// How much an agent may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// How much of its output is kept, in bytes; the oldest goes first.

@@ -96,7 +96,8 @@ pub(crate) fn run(order: &StageOrder) -> io::Error {
 
 fn prepare(stage: &Stage) -> io::Result<()> {
     for file in &stage.groups {
-        fs::write(file, "0").map_err(|error| explained(error, &format!("enter {}", file.display())))?;
+        fs::write(file, "0")
+            .map_err(|error| explained(error, &format!("enter {}", file.display())))?;
     }
     // The kernel takes agents first when memory ends, whoever used it up.
     fs::write("/proc/self/oom_score_adj", "500").ok();

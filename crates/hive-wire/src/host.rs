@@ -10,8 +10,8 @@ pub use harness::{
     Lifted, Link, OneTimeLink, TotalsPage, TurnPage, TurnRow, TurnTotals, Turns,
 };
 pub use lifecycle::{
-    AllStopped, Defaults, Destroy, Destroyed, Kill, Output, ReadOutput, Rebuild, Restart, Spawn,
-    Start, StopAll, StopFailure,
+    AllStopped, Defaults, Destroy, Destroyed, Kill, Output, ReadOutput, Rebuild, Restart,
+    RuntimeState, RuntimeStates, Spawn, Start, StopAll, StopFailure, TryRuntimes,
 };
 
 use crate::{
@@ -29,6 +29,7 @@ commands! {
         "restart" => Restart -> AgentRow,
         "rebuild" => Rebuild -> AgentRow,
         "stop_all" => StopAll -> AllStopped,
+        "runtimes" => TryRuntimes -> RuntimeStates,
         "output" => ReadOutput -> Output,
         "list" => List -> Agents,
         "send" => SendAsOperator -> agent::Sent,

@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use hive_runtime::ProcessRuntime;
+use hive_runtime::Runtimes;
 use hive_store::sqlite::{AgentRecord, Wanted};
 use hive_wire::{
     AgentName,
@@ -18,7 +18,7 @@ use crate::{
     host_commands::{Host, spawn},
     model::{ModelAccess, Rehearsal},
     paths::Paths,
-    supervisor::{self, Binaries, Supervisor, keeper_command},
+    supervisor::{self, Binaries, Supervisor, keeper_command, machine},
 };
 
 /// The file that Claude Code keeps a login in.
@@ -108,7 +108,11 @@ pub(super) fn supervisor(means: &Means, around: &Around<'_>) -> Arc<Supervisor> 
         config: Arc::clone(around.config),
         broker: around.broker.clone(),
         model: means.model.clone(),
-        runtime: Arc::new(ProcessRuntime::new(around.paths.agents(), keeper_command())),
+        runtimes: Arc::new(Runtimes::new(
+            machine(),
+            &around.paths.agents(),
+            around.paths.trial(),
+        )),
         binaries: means.binaries.clone(),
         dashboard_port: around.dashboard_port,
         tasks: around.tasks.clone(),

@@ -20,12 +20,12 @@ use crate::{
     broker::Desk,
     pages, ports,
     server::{Limits, Listener},
-    supervisor::Wish,
+    supervisor::{self, Wish},
 };
 
 pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, WireError> {
     let alone = host.lifecycle.lock().await;
-    let (runtime, why) = host.runtime_for(command.runtime)?;
+    let (runtime, why) = host.runtime_for(command.runtime).await?;
     if let Some(engine) = &command.engine {
         host.check_engine(engine)?;
     }
@@ -33,11 +33,11 @@ pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, Wir
         .broker
         .run(move |desk| register(desk, &command, runtime))
         .await?;
-    if let Err(error) = host.open_socket(&agent.name) {
+    if let Err(error) = host.open_socket(&agent.name, runtime) {
         return Err(WireError::new(
             ErrorCode::Storage,
             format!(
-                "`{}` is registered, but its socket cannot be opened: {error}",
+                "`{}` is registered, but its socket cannot be opened: {error:#}",
                 agent.name
             ),
         )
@@ -45,7 +45,7 @@ pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, Wir
     }
     host.open_page(&agent.name, agent.port, Some(listener));
     if runtime != Runtime::None {
-        host.supervisor.look_after(&agent.name);
+        host.supervisor.look_after(&agent);
     }
     drop(alone);
     if runtime != Runtime::None {
@@ -122,24 +122,36 @@ fn choose_port(
 
 impl Host {
     /// The runtime that is meant, and why.
-    fn runtime_for(&self, wanted: Runtime) -> Result<(Runtime, String), WireError> {
+    async fn runtime_for(&self, wanted: Runtime) -> Result<(Runtime, String), WireError> {
         let wanted = match wanted {
             Runtime::Auto => self.config.agents.runtime,
             other => other,
         };
-        let (best, why) = self.supervisor.binaries().runtime();
         match wanted {
-            Runtime::Auto => Ok((best, why)),
-            Runtime::None => Ok((Runtime::None, String::new())),
-            Runtime::Process if best == Runtime::Process => Ok((best, why)),
-            Runtime::Process => Err(WireError::new(ErrorCode::Unsupported, why)
-                .hint("install `hive` beside hive-c0re, or use `--runtime none`")),
-            Runtime::Bwrap | Runtime::Nspawn | Runtime::Podman | Runtime::Nixos => {
+            Runtime::Auto => return Ok(self.supervisor.best_runtime().await),
+            Runtime::None => return Ok((Runtime::None, String::new())),
+            _ => {}
+        }
+        let binaries = self.supervisor.binaries();
+        if binaries.harness.is_none() {
+            return Err(
+                WireError::new(ErrorCode::Unsupported, binaries.no_harness())
+                    .hint("install `hive` beside hive-c0re, or use `--runtime none`"),
+            );
+        }
+        if wanted == Runtime::Process {
+            let why = "NO ISOLATION: it may do whatever your user may";
+            return Ok((wanted, why.to_owned()));
+        }
+        match self.supervisor.check_runtime(wanted).await {
+            Ok(()) => Ok((wanted, String::new())),
+            Err(unavailable) => {
+                let (kind, why) = (wanted.as_str(), &unavailable.why);
                 Err(WireError::new(
                     ErrorCode::Unsupported,
-                    format!("this build has no runtime `{}`", wanted.as_str()),
+                    format!("the runtime `{kind}` does not work here: {why}"),
                 )
-                .hint("use `--runtime process`, which isolates nothing, or `--runtime none`"))
+                .hint(unavailable.remedy))
             }
         }
     }
@@ -154,13 +166,16 @@ impl Host {
     }
 
     /// Listens on an agent's socket. Idempotent: the socket of an earlier daemon is replaced (C13).
-    pub(crate) fn open_socket(&self, name: &AgentName) -> std::io::Result<()> {
+    pub(crate) fn open_socket(&self, name: &AgentName, runtime: Runtime) -> anyhow::Result<()> {
         use std::os::unix::fs::DirBuilderExt;
         let dir = self.paths.agent_run(name);
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&dir)?;
+        if runtime != Runtime::None {
+            supervisor::open_to(&dir, supervisor::claim(&self.paths, name, runtime)?)?;
+        }
         let caller = Caller {
             name: name.clone(),
             broker: self.broker.clone(),

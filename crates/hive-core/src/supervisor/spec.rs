@@ -6,10 +6,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hive_runtime::{AgentDirs, AgentSpec, Command, Limits};
+use hive_runtime::{AgentDirs, AgentSpec, Command, Network, Owner, View};
 use hive_store::sqlite::AgentRecord;
+use hive_wire::host;
 
-use crate::{config::Config, model::ModelAccess};
+use super::settings::Settings;
+use crate::{
+    config::Config,
+    engine::{is_program, on_path},
+    model::ModelAccess,
+};
+
+/// The socket through which an agent without a network reaches a model.
+const GATEWAY: &str = "gateway.sock";
 
 /// Before a variable's name: it is for the engine alone, under its bare name.
 const FOR_ENGINE: &str = "HIVE_ENGINE_ENV_";
@@ -36,17 +45,37 @@ const PASSED_ON: [&str; 18] = [
     "NIX_SSL_CERT_FILE",
 ];
 
+/// Those of them that name a file.
+const CERTIFICATES: [&str; 3] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "NIX_SSL_CERT_FILE"];
+
+/// Those that are about a network that an agent may not have.
+const PROXIES: [&str; 8] = [
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+];
+
+/// The hive's own programs that agents run, beside the harness.
+const OWN: [&str; 4] = ["hive", "hive-bash-daemon", "hive-bash-mcp", "hive-engine"];
+
 /// What a specification is made from.
 pub(super) struct Inputs<'i> {
     pub(super) agent: &'i AgentRecord,
     pub(super) config: &'i Config,
+    pub(super) settings: &'i Settings,
     pub(super) model: &'i ModelAccess,
     /// The engine's command.
     pub(super) engine: &'i str,
     /// On the host.
     pub(super) dirs: AgentDirs,
-    /// The same as the agent sees them.
-    pub(super) view: AgentDirs,
+    pub(super) owner: Owner,
+    /// Where the agent finds its things.
+    pub(super) view: View,
     pub(super) harness: &'i Path,
     /// The directory of the hive's own binaries.
     pub(super) binaries: &'i Path,
@@ -68,10 +97,36 @@ pub(super) fn of(inputs: Inputs<'_>) -> AgentSpec {
             program: inputs.harness.to_path_buf(),
             args: vec!["serve".to_owned()],
         },
-        dirs: inputs.dirs,
         env,
-        limits: Limits::default(),
+        programs: programs(&inputs),
+        mounts: inputs.settings.mounts.clone(),
+        network: inputs.settings.network,
+        owner: inputs.owner,
+        user: inputs.settings.user.clone(),
+        limits: inputs.settings.limits,
+        dirs: inputs.dirs,
     }
+}
+
+/// What an agent in a container runs of the host: the hive's own programs, the engine's command,
+/// and certificates that a variable names.
+fn programs(inputs: &Inputs<'_>) -> Vec<PathBuf> {
+    let beside = OWN.map(|name| inputs.binaries.join(name));
+    let mut programs = vec![inputs.harness.to_path_buf()];
+    programs.extend(beside.into_iter().filter(|file| is_program(file)));
+    let search = (inputs.var)("PATH").unwrap_or_default();
+    for word in inputs.engine.split_whitespace() {
+        let file = Path::new(word);
+        if file.is_absolute() {
+            programs.push(file.to_path_buf());
+        }
+    }
+    // The command itself may be a bare name.
+    let command = inputs.engine.split_whitespace().next();
+    programs.extend(command.and_then(|name| on_path(name, search.as_ref())));
+    let certificates = CERTIFICATES.iter().filter_map(|name| (inputs.var)(name));
+    programs.extend(certificates.map(PathBuf::from));
+    programs
 }
 
 type Env = BTreeMap<String, String>;
@@ -81,8 +136,11 @@ fn entry(name: &str, value: impl Into<String>) -> (String, String) {
 }
 
 fn passed_on(inputs: &Inputs<'_>) -> Env {
+    let has_network =
+        inputs.settings.network == Network::Host || inputs.agent.runtime == host::Runtime::Process;
     let passed = PASSED_ON
         .iter()
+        .filter(|name| has_network || !PROXIES.contains(name))
         .filter_map(|name| Some(entry(name, (inputs.var)(name)?)));
     let search = (inputs.var)("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
     // The hive's own binaries come first: an agent finds the `hive` that runs it.
@@ -125,21 +183,20 @@ fn identity(inputs: &Inputs<'_>) -> Env {
 
 fn places(inputs: &Inputs<'_>) -> Env {
     let path = |path: &Path| path.to_string_lossy().into_owned();
-    let view = &inputs.view;
-    Env::from([
+    let view = &inputs.view.dirs;
+    let mut env = Env::from([
         entry("HIVE_SOCKET", path(&view.run.join("mcp.sock"))),
         entry("HIVE_STATE_DIR", path(&view.state)),
         entry("HIVE_HARNESS_DIR", path(&view.harness)),
-        entry("HIVE_BASH_SOCKET", path(&bash_socket(view))),
+        entry("HIVE_BASH_SOCKET", path(&inputs.view.bash_socket)),
         entry("CLAUDE_CONFIG_DIR", path(&view.claude)),
         entry("HOME", path(&view.home)),
         entry("PWD", path(&view.state)),
-    ])
-}
-
-/// Where the agent's background shell listens: where paths are short enough for sockets.
-fn bash_socket(view: &AgentDirs) -> PathBuf {
-    view.run.join("bash.sock")
+    ]);
+    if inputs.settings.network != Network::Host {
+        env.extend([entry("HIVE_GATEWAY_SOCKET", path(&view.run.join(GATEWAY)))]);
+    }
+    env
 }
 
 fn engine(inputs: &Inputs<'_>) -> Env {
@@ -211,8 +268,13 @@ mod tests {
             config,
             model,
             engine: "/opt/claude",
-            view: dirs.clone(),
+            settings: &Settings::default(),
+            view: View {
+                bash_socket: "/hive/run/bash.sock".into(),
+                dirs: dirs.clone(),
+            },
             dirs,
+            owner: Owner::Daemon,
             harness: Path::new("/opt/hive"),
             binaries: Path::new("/opt"),
             dashboard_port: 7000,

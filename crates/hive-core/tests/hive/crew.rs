@@ -8,7 +8,8 @@ use std::{
 };
 
 use hive_runtime::{
-    AgentDirs, AgentSpec, Command, Limits, ProcessRuntime, Runtime, keeper::KeeperCommand,
+    AgentDirs, AgentSpec, Command, Limits, Network, Owner, ProcessRuntime, Runtime, User,
+    keeper::KeeperCommand,
 };
 use hive_testkit::hive::{Options, TestHive};
 use serde_json::Value;
@@ -77,6 +78,11 @@ impl Crew {
                 args: vec!["1000".into()],
             },
             env: BTreeMap::new(),
+            programs: Vec::new(),
+            mounts: Vec::new(),
+            network: Network::Host,
+            owner: Owner::Daemon,
+            user: User::default(),
             limits: Limits::default(),
         });
         let pid = started.unwrap().pid().unwrap();

@@ -41,6 +41,7 @@ pub(crate) fn agent(root: &Path) -> AgentSpec {
         mounts: Vec::new(),
         network: Network::Gateway,
         owner: Owner::Daemon,
+        user: User::default(),
         limits: Limits {
             tmp_bytes: 64,
             ..Limits::default()
@@ -104,7 +105,11 @@ fn an_agent_sees_these_things_and_nothing_else() {
     assert_eq!(shown(&plan(&spec).unwrap()), expected);
     spec.network = Network::Host;
     expected.insert(3, "ReadOnly /run/resolv.conf /etc/resolv.conf");
-    assert_eq!(shown(&plan(&spec).unwrap()), expected, "only with a network");
+    assert_eq!(
+        shown(&plan(&spec).unwrap()),
+        expected,
+        "only with a network"
+    );
 }
 
 #[test]

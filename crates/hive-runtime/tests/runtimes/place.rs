@@ -10,7 +10,7 @@ use std::{
 
 use hive_runtime::{
     AgentDirs, AgentSpec, BwrapRuntime, Command, Limits, Network, Owner, ProcessRuntime, Runtime,
-    System,
+    System, User,
     bwrap::Bwrap,
     conformance::{Subject, Witness},
     keeper::KeeperCommand,
@@ -141,6 +141,7 @@ impl Subject for Place {
             mounts: Vec::new(),
             network: Network::None,
             owner,
+            user: User::default(),
             limits: Limits::default(),
         }
     }

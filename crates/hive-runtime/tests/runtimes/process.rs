@@ -1,6 +1,11 @@
 //! `process`: what is special about plain processes.
 
-use std::{fs, path::{Path, PathBuf}, process::Command as Program, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command as Program,
+    time::Duration,
+};
 
 use hive_runtime::{
     Exit, RuntimeError, State,

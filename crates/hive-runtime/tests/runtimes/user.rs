@@ -14,7 +14,13 @@ pub(crate) fn run_as_user(tests: &str) {
     let said = Command::new("setpriv")
         .args(["--reuid", UID, "--regid", UID, "--clear-groups", "--"])
         .arg(own)
-        .args([tests, "--skip", "as_an_ordinary_user", "--test-threads", "2"])
+        .args([
+            tests,
+            "--skip",
+            "as_an_ordinary_user",
+            "--test-threads",
+            "2",
+        ])
         .env_clear()
         .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
         .current_dir("/")
