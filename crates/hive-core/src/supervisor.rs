@@ -196,7 +196,8 @@ impl Supervisor {
     pub(crate) fn crew(&self) -> Vec<(AgentName, host::Runtime)> {
         let agents = self.lock();
         let crew = agents.iter();
-        crew.map(|(name, post)| (name.clone(), post.runtime)).collect()
+        crew.map(|(name, post)| (name.clone(), post.runtime))
+            .collect()
     }
 
     /// How an agent's process stands; `None` for one that runs elsewhere.

@@ -53,6 +53,8 @@ impl Companion {
             output_bytes: Limits::default().output_bytes,
             lifetime: Lifetime::OfItsStarter,
             stage: None,
+            groups: Vec::new(),
+            unbounded: Vec::new(),
             agent: Agent::Program,
         };
         let about = shown(&command.program);

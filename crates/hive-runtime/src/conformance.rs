@@ -4,14 +4,15 @@
 //! it are shell scripts that tell what they do through a pipe in their state directory: the pipe
 //! ends exactly when the last process that inherited it is gone, wherever it ran.
 
+mod user;
 mod witness;
 
-use std::{fs, os::fd::OwnedFd, time::Duration};
+use std::{fs, os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use hive_wire::AgentName;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-pub use self::witness::Witness;
+pub use self::{user::run_as_user, witness::Witness};
 use crate::{AgentSpec, Exit, Runtime, RuntimeError, State};
 
 /// Longer than anything takes that works, even on a busy machine.
@@ -20,7 +21,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// A runtime under test, on directories of its own.
 pub trait Subject {
     /// A handle on the runtime, as a daemon that has just started makes one.
-    fn handle(&self) -> Box<dyn Runtime>;
+    fn handle(&self) -> Arc<dyn Runtime>;
 
     /// An agent that runs this shell script, with `LOUD=1` and a `PATH` in its environment, and
     /// with directories that exist.

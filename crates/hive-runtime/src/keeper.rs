@@ -44,6 +44,7 @@ use self::log::RotatingLog;
 pub(crate) use self::log::read_newest as read_output;
 pub use crate::order::KeeperCommand;
 use crate::{
+    groups,
     kernel::{self, MARK, Process},
     order::{Agent, Lifetime, Order, Reply, Task, read_task, reply, task_line},
     record::{Exit, Record},
@@ -148,6 +149,8 @@ async fn keep(order: Order) -> io::Result<()> {
     };
     let exit = supervise(child, &mut signals, &mut output, &mut log, lifeline).await;
     clear_away().await?;
+    // If that fails, the next start or stop does it.
+    groups::remove(&order.groups).ok();
     drain(&output, &mut log);
     record.exit = Some(exit);
     record.write(&order.dir)
@@ -162,6 +165,8 @@ fn begin(order: &Order) -> io::Result<Record> {
         mark: random.iter().map(|byte| format!("{byte:02x}")).collect(),
         runtime: order.runtime,
         generation: order.generation,
+        groups: order.groups.clone(),
+        unbounded: order.unbounded.clone(),
         started_at: Timestamp::now(),
         keeper: Process::of(own)?.ok_or(io::ErrorKind::NotFound)?,
         program: None,

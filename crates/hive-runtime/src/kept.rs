@@ -12,7 +12,7 @@ use std::{
     io,
     os::{
         fd::{AsFd, OwnedFd},
-        unix::fs::DirBuilderExt,
+        unix::fs::{DirBuilderExt, PermissionsExt},
     },
     path::{Path, PathBuf},
     process::Child,
@@ -24,7 +24,8 @@ use hive_wire::{AgentName, host};
 use rustix::process::Signal;
 
 use crate::{
-    AgentDirs, AgentSpec, Instance, Runtime, RuntimeError, State, View, failed,
+    AgentDirs, AgentSpec, Groups, Instance, Runtime, RuntimeError, State, View, failed,
+    groups::{self, RunGroups},
     keeper::{KeeperCommand, read_output},
     kernel,
     order::{Agent, Lifetime, Order, Reply, hand_over, shown},
@@ -68,6 +69,8 @@ pub struct Launch {
     pub(crate) args: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cwd: PathBuf,
+    /// What is done before; the agent's control groups are entered there. `None` for a tool that
+    /// sets limits itself.
     pub(crate) stage: Option<Stage>,
     pub(crate) agent: Agent,
 }
@@ -78,6 +81,7 @@ pub struct Kept<T> {
     tool: T,
     agents: PathBuf,
     keeper: KeeperCommand,
+    groups: Groups,
     /// The keepers that are our own children, for us to collect when they end.
     children: Mutex<BTreeMap<AgentName, Child>>,
 }
@@ -89,8 +93,18 @@ impl<T: Tool> Kept<T> {
             tool,
             agents,
             keeper,
+            groups: Groups::of_host(),
             children: Mutex::new(BTreeMap::new()),
         }
+    }
+
+    /// What an agent's control groups are called: the same name in another hive is another one.
+    fn group_name(&self, name: &AgentName) -> String {
+        let mut hash: u32 = 0x811c_9dc5;
+        for byte in self.agents.as_os_str().as_encoded_bytes() {
+            hash = (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        }
+        format!("hive-{hash:08x}-{name}")
     }
 
     fn dir(&self, name: &AgentName) -> PathBuf {
@@ -161,7 +175,17 @@ impl<T: Tool> Kept<T> {
             .mode(0o700)
             .create(&dir)
             .map_err(failed(format!("make {}", shown(&dir))))?;
-        let launch = self.tool.launch(spec, &dir)?;
+        let mut launch = self.tool.launch(spec, &dir)?;
+        let (groups, unbounded) = match &mut launch.stage {
+            // It sets its limits itself.
+            None => (RunGroups::default(), Vec::new()),
+            Some(stage) => {
+                let groups = self.groups.make(&self.group_name(&spec.name), &spec.limits);
+                stage.groups = groups.entrances();
+                let unbounded = unbounded(&groups, stage);
+                (groups, unbounded)
+            }
+        };
         Ok(Order {
             runtime: self.tool.kind(),
             generation: spec.generation,
@@ -172,6 +196,8 @@ impl<T: Tool> Kept<T> {
             stage: launch.stage,
             agent: launch.agent,
             output_bytes: spec.limits.output_bytes,
+            unbounded,
+            groups: groups.dirs,
             lifetime: Lifetime::OfItsOwn,
             dir,
         })
@@ -180,6 +206,8 @@ impl<T: Tool> Kept<T> {
     /// Kills what is left of a run, and removes what is no process.
     fn clear(&self, name: &AgentName, record: &Record) -> Result<(), RuntimeError> {
         self.sweep(name, record)?;
+        groups::remove(&record.groups)
+            .map_err(failed(format!("remove the control groups of {name}")))?;
         self.tool.clear(name, &self.dir(name))
     }
 }
@@ -308,6 +336,32 @@ fn instance(name: &AgentName, record: &Record, is_running: bool) -> Instance {
         name: name.clone(),
         generation: record.generation,
         started_at: record.started_at,
+        unbounded: record.unbounded.clone(),
         state,
     }
+}
+
+/// What of an agent's limits nothing enforces.
+fn unbounded(groups: &RunGroups, stage: &Stage) -> Vec<String> {
+    let has_pids = stage.pids.is_some();
+    let unbounded = groups.unbounded.iter();
+    // What no group bounds, the limits of a user may.
+    unbounded
+        .filter(|problem| !(has_pids && problem.starts_with("processes: ")))
+        .cloned()
+        .collect()
+}
+
+/// Refuses a program that cannot be run, before anything is started. It lies in `file` on the host.
+pub(crate) fn check_program(program: &Path, file: &Path) -> Result<(), RuntimeError> {
+    let reason = match fs::metadata(file) {
+        Err(error) => error.to_string(),
+        Ok(found) if !found.is_file() => "it is no file".to_owned(),
+        Ok(found) if found.permissions().mode() & 0o111 == 0 => "it is not executable".to_owned(),
+        Ok(_) => return Ok(()),
+    };
+    Err(RuntimeError::Program {
+        program: program.to_path_buf(),
+        reason,
+    })
 }

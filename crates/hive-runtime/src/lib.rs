@@ -12,18 +12,22 @@ pub mod bwrap;
 pub mod companion;
 pub mod keeper;
 pub mod kept;
+pub mod nspawn;
 pub mod plan;
+pub mod podman;
 pub mod process;
 pub mod runtimes;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 
+mod groups;
 mod kernel;
 mod mount_point;
 mod order;
 mod programs;
 mod record;
+mod rootfs;
 mod spec;
 mod stage;
 mod system;
@@ -33,6 +37,9 @@ use std::{fmt, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
 use hive_wire::{AgentName, Timestamp, host};
 
 pub use bwrap::BwrapRuntime;
+pub use groups::Groups;
+pub use nspawn::NspawnRuntime;
+pub use podman::PodmanRuntime;
 pub use process::ProcessRuntime;
 pub use record::Exit;
 pub use runtimes::{Machine, Runtimes, Unavailable};
@@ -99,6 +106,8 @@ pub struct Instance {
     pub started_at: Timestamp,
     /// Where it stands.
     pub state: State,
+    /// Limits that this host could not set, in words for the operator.
+    pub unbounded: Vec<String>,
 }
 
 /// Where a run stands.

@@ -46,6 +46,10 @@ pub(crate) struct Order {
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cwd: PathBuf,
     pub(crate) output_bytes: u64,
+    /// Its control groups, which are removed when it has ended.
+    pub(crate) groups: Vec<PathBuf>,
+    /// Limits that could not be set.
+    pub(crate) unbounded: Vec<String>,
     pub(crate) lifetime: Lifetime,
     /// What is done before the program begins.
     pub(crate) stage: Option<Stage>,

@@ -9,12 +9,12 @@
 use std::{
     ffi::OsStr,
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Component, Path, PathBuf},
 };
 
 use crate::{
     Access, AgentDirs, AgentSpec, Network, RuntimeError, User, View,
+    kept::check_program,
     programs::{Belongings, real_parent},
     system::System,
 };
@@ -276,19 +276,13 @@ impl MountPlan {
 
     /// Refuses a program that the agent would not find, before anything is started.
     pub(crate) fn check_program(&self, program: &Path) -> Result<(), RuntimeError> {
-        let found = self
-            .on_host(program)
-            .and_then(|file| fs::metadata(file).ok());
-        let reason = match found {
-            None => "there is no such file in the agent's view",
-            Some(found) if !found.is_file() => "it is no file",
-            Some(found) if found.permissions().mode() & 0o111 == 0 => "it is not executable",
-            Some(_) => return Ok(()),
-        };
-        Err(RuntimeError::Program {
-            program: program.to_path_buf(),
-            reason: reason.to_owned(),
-        })
+        match self.on_host(program) {
+            Some(file) => check_program(program, &file),
+            None => Err(RuntimeError::Program {
+                program: program.to_path_buf(),
+                reason: "the agent does not see such a file".to_owned(),
+            }),
+        }
     }
 
     /// Where on the host something lies that the agent sees under this path; links are followed.

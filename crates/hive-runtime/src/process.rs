@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use hive_wire::{AgentName, host};
 
 use crate::{
-    AgentDirs, AgentSpec, RuntimeError, View,
+    AgentDirs, AgentSpec, Owner, RuntimeError, View,
     keeper::KeeperCommand,
-    kept::{Kept, Launch, Tool},
+    kept::{Kept, Launch, Tool, check_program},
     order::Agent,
+    stage::Stage,
 };
 
 /// Runs agents as plain processes.
@@ -40,12 +41,13 @@ impl Tool for Process {
     }
 
     fn launch(&self, spec: &AgentSpec, _: &Path) -> Result<Launch, RuntimeError> {
+        check_program(&spec.command.program, &spec.command.program)?;
         Ok(Launch {
             program: spec.command.program.clone(),
             args: spec.command.args.clone(),
             env: spec.env.clone(),
             cwd: spec.dirs.state.clone(),
-            stage: None,
+            stage: Some(Stage::plain(Owner::Daemon)),
             agent: Agent::Program,
         })
     }

@@ -8,7 +8,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use hive_wire::{Timestamp, host};
@@ -32,6 +32,12 @@ pub(crate) struct Record {
     #[serde(default = "plain")]
     pub(crate) runtime: host::Runtime,
     pub(crate) generation: u32,
+    /// Its control groups.
+    #[serde(default)]
+    pub(crate) groups: Vec<PathBuf>,
+    /// Limits that could not be set.
+    #[serde(default)]
+    pub(crate) unbounded: Vec<String>,
     pub(crate) started_at: Timestamp,
     pub(crate) keeper: Process,
     /// Missing between the keeper's start and the program's.

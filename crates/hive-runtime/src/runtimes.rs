@@ -17,8 +17,9 @@ use std::{
 use hive_wire::host;
 
 use crate::{
-    AgentDirs, AgentSpec, BwrapRuntime, Command, Exit, Limits, Network, Owner, ProcessRuntime,
-    Runtime, RuntimeError, State, System, User, bwrap::Bwrap, keeper::KeeperCommand, kernel,
+    AgentDirs, AgentSpec, BwrapRuntime, Command, Exit, Limits, Network, NspawnRuntime, Owner,
+    PodmanRuntime, ProcessRuntime, Runtime, RuntimeError, State, System, User, bwrap::Bwrap,
+    keeper::KeeperCommand, kernel, nspawn::Nspawn, podman::Podman,
 };
 
 /// The first number that is given to a user that is an agent. Between those of people and system
@@ -36,7 +37,11 @@ const FORGET: Duration = Duration::from_secs(10);
 const QUOTED: usize = 400;
 
 /// Those that isolate, best first: what `auto` tries.
-pub const ISOLATING: [host::Runtime; 1] = [host::Runtime::Bwrap];
+pub const ISOLATING: [host::Runtime; 3] = [
+    host::Runtime::Bwrap,
+    host::Runtime::Nspawn,
+    host::Runtime::Podman,
+];
 
 /// Whether a runtime sets an agent apart from the host.
 pub fn isolates(kind: host::Runtime) -> bool {
@@ -183,11 +188,18 @@ fn make(machine: &Machine, kind: host::Runtime, agents: &Path) -> Option<Arc<dyn
             let tool = Bwrap::new(program(), machine.system.clone(), machine.path.clone());
             Some(Arc::new(BwrapRuntime::new(tool, agents, keeper)))
         }
-        host::Runtime::Auto
-        | host::Runtime::None
-        | host::Runtime::Nspawn
-        | host::Runtime::Podman
-        | host::Runtime::Nixos => None,
+        host::Runtime::Nspawn => {
+            let tool = Nspawn::new(program(), machine.system.clone(), machine.path.clone());
+            Some(Arc::new(NspawnRuntime::new(tool, agents, keeper)))
+        }
+        host::Runtime::Podman => {
+            // Beside the agents, and out of their way.
+            let store = agents.with_file_name("podman");
+            let (system, path) = (machine.system.clone(), machine.path.clone());
+            let tool = Podman::new(program(), system, path, store);
+            Some(Arc::new(PodmanRuntime::new(tool, agents, keeper)))
+        }
+        host::Runtime::Auto | host::Runtime::None | host::Runtime::Nixos => None,
     }
 }
 

@@ -46,6 +46,19 @@ pub(crate) struct Stage {
     pub(crate) file_bytes: Option<u64>,
 }
 
+impl Stage {
+    /// Nothing but what is set later.
+    pub(crate) fn plain(owner: Owner) -> Self {
+        Self {
+            mounts: None,
+            owner,
+            groups: Vec::new(),
+            pids: None,
+            file_bytes: None,
+        }
+    }
+}
+
 /// What is put under [`BASE`]: each under its number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mounts {

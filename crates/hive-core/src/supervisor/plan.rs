@@ -82,6 +82,7 @@ mod tests {
             name: "ada".parse().unwrap(),
             generation,
             started_at: Timestamp::from_millis(0),
+            unbounded: Vec::new(),
             state,
         };
         let running = instance(2, State::Running { pid: 7 });

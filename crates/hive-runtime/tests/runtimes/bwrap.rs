@@ -1,6 +1,8 @@
 //! `bwrap`: what is special about bubblewrap.
 
-use crate::{place::Kind, user::run_as_user};
+use hive_runtime::conformance::run_as_user;
+
+use crate::place::Kind;
 
 crate::promises!(Kind::Bwrap);
 

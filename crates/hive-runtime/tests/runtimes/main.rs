@@ -2,9 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bwrap;
+mod nspawn;
 mod place;
+mod podman;
 mod process;
-mod user;
 
 /// One test per promise of the suite, for a runtime that this machine has.
 macro_rules! promises {

@@ -5,16 +5,17 @@ use std::{
     fs,
     os::unix::fs::chown,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use hive_runtime::{
-    AgentDirs, AgentSpec, BwrapRuntime, Command, Limits, Network, Owner, ProcessRuntime, Runtime,
-    System, User,
-    bwrap::Bwrap,
+    AgentDirs, AgentSpec, Command, Limits, Machine, Network, Owner, Runtime, Runtimes, System,
+    User,
     conformance::{Subject, Witness},
     keeper::KeeperCommand,
 };
+use hive_wire::host;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -26,6 +27,19 @@ pub(crate) const WAITS: &str = "echo ready >&9; while :; do sleep 1000 & wait; d
 pub(crate) enum Kind {
     Process,
     Bwrap,
+    Nspawn,
+    Podman,
+}
+
+impl Kind {
+    fn wire(self) -> host::Runtime {
+        match self {
+            Self::Process => host::Runtime::Process,
+            Self::Bwrap => host::Runtime::Bwrap,
+            Self::Nspawn => host::Runtime::Nspawn,
+            Self::Podman => host::Runtime::Podman,
+        }
+    }
 }
 
 /// The keeper that was built for these tests.
@@ -40,29 +54,36 @@ pub(crate) fn keeper() -> KeeperCommand {
 pub(crate) struct Place {
     kind: Kind,
     dir: TempDir,
+    agents: PathBuf,
 }
 
 impl Place {
     /// A place for this runtime, or `None` and a word why this machine has none.
     pub(crate) fn of(kind: Kind) -> Option<Self> {
-        let tool = match kind {
-            Kind::Process => return Some(Self::new(kind)),
-            Kind::Bwrap => "/usr/bin/bwrap",
-        };
-        if !Path::new(tool).exists() {
-            eprintln!("SKIPPED: there is no {tool}; `scripts/setup.sh test` installs it");
-            return None;
+        let place = Self::new(kind);
+        match place.runtimes().check(kind.wire()) {
+            Ok(()) => Some(place),
+            Err(unavailable) => {
+                eprintln!("SKIPPED: {kind:?} does not work here: {}", unavailable.why);
+                assert!(
+                    std::env::var_os("HIVE_REQUIRE_RUNTIMES").is_none(),
+                    "HIVE_REQUIRE_RUNTIMES is set"
+                );
+                None
+            }
         }
-        Some(Self::new(kind))
     }
 
     fn new(kind: Kind) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Self { kind, dir }
+        let agents = dir.path().join("agents");
+        fs::create_dir(&agents).unwrap();
+        Self { kind, dir, agents }
     }
 
+    /// Where the agents' directories lie.
     pub(crate) fn path(&self) -> &Path {
-        self.dir.path()
+        &self.agents
     }
 
     pub(crate) fn file(&self, agent: &str, name: &str) -> PathBuf {
@@ -73,16 +94,17 @@ impl Place {
         serde_json::from_slice(&fs::read(self.file(agent, "run.json")).unwrap()).unwrap()
     }
 
-    pub(crate) fn runtime(&self) -> Box<dyn Runtime> {
-        let agents = self.path().to_path_buf();
-        match self.kind {
-            Kind::Process => Box::new(ProcessRuntime::new(agents, keeper())),
-            Kind::Bwrap => {
-                let path = "/usr/bin:/bin".into();
-                let tool = Bwrap::new("/usr/bin/bwrap".into(), System::of_host(), path);
-                Box::new(BwrapRuntime::new(tool, agents, keeper()))
-            }
-        }
+    pub(crate) fn runtimes(&self) -> Runtimes {
+        let machine = Machine {
+            keeper: keeper(),
+            system: System::of_host(),
+            path: "/usr/bin:/bin:/usr/sbin:/sbin".into(),
+        };
+        Runtimes::new(machine, self.path(), self.dir.path().join("trial"))
+    }
+
+    pub(crate) fn runtime(&self) -> Arc<dyn Runtime> {
+        Arc::clone(self.runtimes().get(self.kind.wire()).unwrap())
     }
 
     /// A user of its own for each agent, where we may give one.
@@ -105,7 +127,7 @@ impl Drop for Place {
 }
 
 impl Subject for Place {
-    fn handle(&self) -> Box<dyn Runtime> {
+    fn handle(&self) -> Arc<dyn Runtime> {
         self.runtime()
     }
 

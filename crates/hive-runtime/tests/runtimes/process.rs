@@ -37,6 +37,8 @@ fn c13_a_killed_keeper_is_noticed_and_its_agent_is_cleared_away() {
     signal(&place.record("ada")["keeper"]["pid"], Signal::KILL);
     await_end(watched);
     let again = runtime.start(&spec).unwrap();
+    // Those of the first life are gone by now, so that what is said is said by the second.
+    let witness = Witness::again(&spec);
     witness.hears("ready");
     assert_eq!(
         runtime.list().unwrap(),

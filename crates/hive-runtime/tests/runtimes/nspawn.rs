@@ -1,0 +1,5 @@
+//! `nspawn`: only root can make such a container.
+
+use crate::place::Kind;
+
+crate::promises!(Kind::Nspawn);
