@@ -103,6 +103,7 @@ fn mounts(plan: &MountPlan) -> Mounts {
     });
     Mounts {
         staged: staged.collect(),
+        covered: None,
     }
 }
 

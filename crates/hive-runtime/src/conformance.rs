@@ -199,9 +199,14 @@ fn adoption(subject: &dyn Subject) {
 
 fn end_is_told(subject: &dyn Subject) {
     let runtime = subject.handle();
-    for (agent, script, exit) in [
-        ("ada", "read -r line < go; exit 7", Exit::Code(7)),
-        ("bob", "read -r line < go; kill -9 $$", Exit::Signal(9)),
+    for (agent, script, exits) in [
+        ("ada", "read -r line < go; exit 7", [Exit::Code(7); 2]),
+        // What a container hands on of a signal is its own choice, but it is no success.
+        (
+            "bob",
+            "read -r line < go; kill -9 $$",
+            [Exit::Signal(9), Exit::Code(255)],
+        ),
     ] {
         let spec = subject.agent(agent, script);
         let go = witness::pipe(&spec, "go");
@@ -210,7 +215,8 @@ fn end_is_told(subject: &dyn Subject) {
         witness::say(&go, "go\n");
         await_end(watched);
         let ended = runtime.inspect(&spec.name).expect("known").expect("it ran");
-        assert_eq!(ended.state, State::Ended(exit.clone()));
+        let is_told = exits.map(State::Ended).contains(&ended.state);
+        assert!(is_told, "{:?}", ended.state);
         assert!(runtime.watch(&spec.name).expect("known").is_none());
         let later = subject.handle().inspect(&spec.name).expect("known");
         assert_eq!(later, Some(ended), "another daemon knows it too");
@@ -230,12 +236,13 @@ fn nothing_is_inherited(subject: &dyn Subject) {
     let read = |file| fs::read_to_string(spec.dirs.state.join(file)).expect("it wrote it");
     let env = read("env.txt");
     assert!(env.contains("OWN=a value\nof two lines\n"), "{env}");
-    for (variable, _) in std::env::vars() {
+    for (variable, value) in std::env::vars() {
+        // Some of these every shell or container has, whatever it is started with.
         let expected = spec.env.contains_key(&variable)
-            || ["PWD", "SHLVL", "_", "OLDPWD"].contains(&variable.as_str());
+            || ["PWD", "SHLVL", "_", "OLDPWD", "TERM", "LANG"].contains(&variable.as_str());
         let has = env
             .lines()
-            .any(|line| line.starts_with(&format!("{variable}=")));
+            .any(|line| line == format!("{variable}={value}"));
         assert!(expected || !has, "{variable} was inherited");
     }
     let state = runtime.view(&spec.dirs).dirs.state;

@@ -259,7 +259,7 @@ impl Kept {
     fn ask(self) {
         match self.agent {
             Agent::Program => tell(self.program, Signal::TERM),
-            Agent::InNamespace => match kernel::second_inside(self.program) {
+            Agent::InNamespace => match kernel::first_inside(self.program) {
                 Ok(Some(agent)) => kernel::signal(agent, Signal::TERM).unwrap_or_default(),
                 // It is not there yet, or not any more.
                 Ok(None) | Err(_) => tell(self.program, Signal::TERM),

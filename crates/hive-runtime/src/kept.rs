@@ -100,11 +100,7 @@ impl<T: Tool> Kept<T> {
 
     /// What an agent's control groups are called: the same name in another hive is another one.
     fn group_name(&self, name: &AgentName) -> String {
-        let mut hash: u32 = 0x811c_9dc5;
-        for byte in self.agents.as_os_str().as_encoded_bytes() {
-            hash = (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
-        }
-        format!("hive-{hash:08x}-{name}")
+        format!("hive-{}-{name}", short_hash(&self.agents))
     }
 
     fn dir(&self, name: &AgentName) -> PathBuf {
@@ -364,4 +360,13 @@ pub(crate) fn check_program(program: &Path, file: &Path) -> Result<(), RuntimeEr
         program: program.to_path_buf(),
         reason,
     })
+}
+
+/// Tells things of the same name in different hives apart: FNV-1a of where they lie.
+pub(crate) fn short_hash(path: &Path) -> String {
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    let hash = bytes.fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    });
+    format!("{hash:08x}")
 }

@@ -162,16 +162,28 @@ fn descendants(of: u32) -> io::Result<Vec<Process>> {
     }
 }
 
-/// The second process of the process namespace that begins below a process.
-pub(crate) fn second_inside(of: u32) -> io::Result<Option<OwnedFd>> {
+/// The first child of the process with which the process namespace below a process begins.
+pub(crate) fn first_inside(of: u32) -> io::Result<Option<OwnedFd>> {
     let depth = pids_of(std::process::id())?.len() + 1;
+    let mut inside = Vec::new();
     for process in descendants(of)? {
         let pids = pids_of(process.pid)?;
-        if pids.len() == depth && pids.last() == Some(&2) {
-            return process.open();
+        if let Some(pid) = pids.last().filter(|_| pids.len() == depth) {
+            inside.push((*pid, process));
         }
     }
-    Ok(None)
+    let Some((_, init)) = inside.iter().find(|(pid, _)| *pid == 1) else {
+        return Ok(None);
+    };
+    // What was orphaned came later.
+    let mut first: Option<(u32, Process)> = None;
+    for (pid, process) in &inside {
+        let is_child = stat(process.pid)?.is_some_and(|stat| stat.parent == init.pid);
+        if is_child && first.is_none_or(|(least, _)| *pid < least) {
+            first = Some((*pid, *process));
+        }
+    }
+    first.map_or(Ok(None), |(_, process)| process.open())
 }
 
 /// The ids of a process in every namespace that it is in, outermost first.

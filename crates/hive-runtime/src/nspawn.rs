@@ -14,7 +14,7 @@ use hive_wire::{AgentName, host};
 use crate::{
     Access, AgentDirs, AgentSpec, Network, Owner, RuntimeError, System, View, failed,
     keeper::KeeperCommand,
-    kept::{Kept, Launch, Tool},
+    kept::{Kept, Launch, Tool, short_hash},
     mount_point,
     order::{Agent, shown},
     plan::{self, Entry, MountPlan},
@@ -111,6 +111,9 @@ fn mounts(plan: &MountPlan, root: PathBuf) -> Mounts {
     let root = (plan.entries.len(), Staged::Source(root));
     Mounts {
         staged: binds.chain([root]).collect(),
+        // Where it keeps what others could hand to a running container, and complains if that is
+        // on a disk.
+        covered: Some("/run/systemd/nspawn".into()),
     }
 }
 
@@ -135,7 +138,12 @@ fn arguments(spec: &AgentSpec, plan: &MountPlan) -> Vec<String> {
     .map(str::to_owned)
     .to_vec();
     args.push(format!("--directory={}", staged(plan.entries.len())));
-    args.push(format!("--machine=h-{}", spec.name));
+    // No other on this host may have the name, nor in another hive.
+    args.push(format!(
+        "--machine=h-{}-{}",
+        spec.name,
+        short_hash(&spec.dirs.state)
+    ));
     args.push(format!("--hostname={}", spec.name));
     args.push(format!("--user={}", user.name));
     match spec.network {
@@ -152,6 +160,8 @@ fn arguments(spec: &AgentSpec, plan: &MountPlan) -> Vec<String> {
                 };
                 args.push(format!("{option}={}:{target}", staged(number)));
             }
+            // It has one of its own there, with things in it.
+            Entry::Tmpfs { target, .. } if target == Path::new("/run") => {}
             Entry::Tmpfs { bytes, .. } => {
                 args.push(format!("--tmpfs={target}:mode=1777,size={bytes}"));
             }
@@ -195,13 +205,13 @@ mod tests {
             arguments(&spec, &plan)
                 .join(" ")
                 .replace(root.to_str().unwrap(), "DIR")
+                .replace(&short_hash(&spec.dirs.state), "HASH")
         };
         let expected = "--quiet --register=no --keep-unit --settings=no --console=pipe --as-pid2 \
             --resolv-conf=off --timezone=off --link-journal=no --read-only --no-new-privileges=yes \
-            --drop-capability=all --chdir=/state --directory=/tmp/19 --machine=h-ada \
+            --drop-capability=all --chdir=/state --directory=/tmp/19 --machine=h-ada-HASH \
             --hostname=ada --user=agent --private-network --bind-ro=/tmp/0:/usr \
             --bind-ro=/tmp/1:/etc/ssl/certs --tmpfs=/tmp:mode=1777,size=64 \
-            --tmpfs=/run:mode=1777,size=16777216 \
             --tmpfs=/run/hive-bash:mode=0700,size=1m,uid=70007,gid=70007 --bind=/tmp/13:/state \
             --bind=/tmp/14:/harness --bind=/tmp/15:/home/agent \
             --bind=/tmp/16:/home/agent/.claude --bind-ro=/tmp/17:/run/hive \

@@ -73,9 +73,9 @@ pub(crate) enum Task {
 pub(crate) enum Agent {
     /// The program itself.
     Program,
-    /// The second process of the process namespace below the program. The first is there to collect
-    /// the others, and the program to wait for the first; neither hands a signal on. Its exit code
-    /// tells of signals as a shell's does.
+    /// The child of the first process of the process namespace below the program. That one is there
+    /// to collect the others, and the program to wait for it; neither hands a signal on. Its exit
+    /// code tells of signals as a shell's does.
     InNamespace,
 }
 

@@ -94,17 +94,17 @@ impl Podman {
 }
 
 /// Limits of single processes that this one may hand on: Podman's own defaults are higher than some
-/// hosts allow.
+/// hosts allow, also to root.
 fn containers_conf() -> String {
     use rustix::process::{Resource, getrlimit};
-    let most = |resource| {
-        let hard = getrlimit(resource).maximum.unwrap_or(1 << 20);
-        hard.min(1 << 20)
+    let most = |resource, enough: u64| {
+        let hard = getrlimit(resource).maximum.unwrap_or(enough);
+        hard.min(enough)
     };
     format!(
         "[containers]\ndefault_ulimits = [\"nofile={0}:{0}\", \"nproc={1}:{1}\"]\n",
-        most(Resource::Nofile),
-        most(Resource::Nproc)
+        most(Resource::Nofile, 1 << 16),
+        most(Resource::Nproc, 1 << 14)
     )
 }
 
@@ -257,6 +257,8 @@ fn arguments(spec: &AgentSpec, plan: &MountPlan, root: &Path) -> Vec<String> {
     }
     args.push("--rootfs".to_owned());
     args.push(root.to_string_lossy().into_owned());
+    // Both outputs in one: Podman would mix them as it reads them.
+    args.extend(["/bin/sh", "-c", "exec \"$@\" 2>&1", "sh"].map(str::to_owned));
     args.push(spec.command.program.to_string_lossy().into_owned());
     args.extend(spec.command.args.iter().cloned());
     args
@@ -317,7 +319,8 @@ mod tests {
             --volume=DIR/agents/ada/claude:/home/agent/.claude:rw,rbind,rprivate \
             --volume=DIR/agents/ada/run:/run/hive:ro,rbind,rprivate \
             --volume=DIR/bin/hive:DIR/bin/hive:ro,rbind,rprivate \
-            --env=HOME=/home/agent --env=KEY --rootfs /rootfs DIR/bin/hive serve";
+            --env=HOME=/home/agent --env=KEY --rootfs /rootfs \
+            /bin/sh -c exec \"$@\" 2>&1 sh DIR/bin/hive serve";
         assert_eq!(line(&spec), expected);
         spec.network = Network::Host;
         spec.owner = Owner::Daemon;

@@ -63,6 +63,8 @@ impl Stage {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mounts {
     pub(crate) staged: Vec<(usize, Staged)>,
+    /// A directory of the host that the program writes to, covered by an empty one.
+    pub(crate) covered: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,15 +167,23 @@ fn set_mounts(mounts: &Mounts, namespaces: UnshareFlags) -> io::Result<()> {
         };
         trees.push((PathBuf::from(staged(*number)), tree));
     }
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    let options = c"mode=0755,size=4m,nr_inodes=8192";
-    mount("hive-stage", BASE, "tmpfs", flags, options)
-        .map_err(|error| explained(error.into(), &format!("stage mounts in {BASE}")))?;
+    mount_empty(Path::new(BASE))?;
+    if let Some(covered) = &mounts.covered {
+        fs::create_dir_all(covered)?;
+        mount_empty(covered)?;
+    }
     for (at, tree) in trees {
         tree.place(&at)
             .map_err(|error| explained(error, &format!("stage {}", at.display())))?;
     }
     Ok(())
+}
+
+fn mount_empty(at: &Path) -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    let options = c"mode=0755,size=4m,nr_inodes=8192";
+    mount("hive-stage", at, "tmpfs", flags, options)
+        .map_err(|error| explained(error.into(), &format!("mount over {}", at.display())))
 }
 
 enum Tree<'t> {
