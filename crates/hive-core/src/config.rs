@@ -119,6 +119,8 @@ pub struct Agents {
     pub restart_delay_ms: u32,
     /// How many seconds an agent gets to end before it is killed.
     pub stop_secs: u32,
+    /// How many seconds pass before everything is compared anew, whether something happened or not.
+    pub look_secs: u32,
 }
 
 impl Default for Agents {
@@ -131,6 +133,7 @@ impl Default for Agents {
             restarts: 5,
             restart_delay_ms: 1_000,
             stop_secs: 20,
+            look_secs: 60,
         }
     }
 }
@@ -139,6 +142,11 @@ impl Agents {
     /// How long an agent gets to end before it is killed.
     pub fn stop_grace(&self) -> Duration {
         Duration::from_secs(self.stop_secs.into())
+    }
+
+    /// How long it takes until everything is compared anew.
+    pub fn look_again(&self) -> Duration {
+        Duration::from_secs(self.look_secs.max(1).into())
     }
 
     fn check(&self) -> anyhow::Result<()> {

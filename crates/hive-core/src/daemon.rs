@@ -1,6 +1,7 @@
 //! The daemon's life on one page: config → build → run → signal → drain.
 
 mod crew;
+mod rounds;
 
 use std::{
     collections::BTreeMap,
@@ -139,6 +140,8 @@ impl Running {
         });
         open_doors(&host, &agents, http, address)?;
         crew::muster(&host, setup.mode, &means, &agents).await;
+        rounds::resume(&host, &agents);
+        tasks.spawn(rounds::go(Arc::clone(&host)));
         listen_for_operator(&host)?;
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {

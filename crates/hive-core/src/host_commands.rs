@@ -6,7 +6,7 @@ pub(crate) mod agent_state;
 mod answer;
 pub(crate) mod control_agent;
 mod dead;
-mod destroy;
+pub(crate) mod destroy;
 mod discard;
 mod events;
 mod history;
@@ -51,6 +51,7 @@ use crate::{
     config::Config,
     harnesses::Harnesses,
     metrics::Metrics,
+    pages::Page,
     paths::Paths,
     server::{Listener, Outbox, Service},
     supervisor::{Supervisor, Wish},
@@ -72,8 +73,8 @@ pub(crate) struct Host {
     pub(crate) lifecycle: tokio::sync::Mutex<()>,
     /// The agents' sockets.
     pub(crate) sockets: Mutex<BTreeMap<AgentName, Listener>>,
-    /// What ends the agents' pages.
-    pub(crate) pages: Mutex<BTreeMap<AgentName, CancellationToken>>,
+    /// The agents' pages.
+    pub(crate) pages: Mutex<BTreeMap<AgentName, Page>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     pub(crate) started_at: Timestamp,

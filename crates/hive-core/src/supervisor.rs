@@ -130,24 +130,24 @@ impl Supervisor {
         })
     }
 
-    /// Takes over the agents of an earlier daemon, and stops what runs and is nobody's.
-    pub(crate) async fn adopt(self: &Arc<Self>, agents: &[AgentRecord]) {
-        let grace = self.parts.config.agents.stop_grace();
-        for (kind, name) in self.running().await {
-            let mut agents = agents.iter();
-            if !agents.any(|agent| agent.name == name && agent.runtime == kind) {
-                tracing::warn!(agent = %name, "stopping what is left of it");
-                self.stop_process(kind, &name, grace).await;
-            }
-        }
+    /// Takes over the agents of an earlier daemon. What runs and is nobody's is stopped by the
+    /// rounds.
+    pub(crate) fn adopt(self: &Arc<Self>, agents: &[AgentRecord]) {
         let ours = |agent: &&AgentRecord| agent.runtime != host::Runtime::None;
         for agent in agents.iter().filter(ours) {
             self.look_after(agent);
         }
     }
 
+    /// Stops what runs and is nobody's.
+    pub(crate) async fn stop_stray(self: &Arc<Self>, kind: host::Runtime, name: &AgentName) {
+        tracing::warn!(agent = %name, runtime = kind.as_str(), "stopping what is left of it");
+        let grace = self.parts.config.agents.stop_grace();
+        self.stop_process(kind, name, grace).await;
+    }
+
     /// Everything that runs, whichever runtime runs it.
-    async fn running(self: &Arc<Self>) -> Vec<(host::Runtime, AgentName)> {
+    pub(crate) async fn running(self: &Arc<Self>) -> Vec<(host::Runtime, AgentName)> {
         let mut running = Vec::new();
         for runtime in self.parts.runtimes.iter() {
             let kind = runtime.kind();

@@ -133,7 +133,7 @@ pub(super) async fn muster(host: &Arc<Host>, mode: Mode, means: &Means, agents: 
             }
         }
     }
-    host.supervisor.adopt(agents).await;
+    host.supervisor.adopt(agents);
     let can_run = means.binaries.harness.is_some();
     if mode == Mode::Up && agents.is_empty() && can_run {
         first_agent(host).await;

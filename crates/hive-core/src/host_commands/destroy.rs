@@ -1,11 +1,16 @@
 //! `destroy`: stops an agent, takes it off the registry and closes its socket. Its mail, state and
 //! credentials stay for a later one of the same name (C12), unless its files are to be purged.
+//!
+//! That it is to go is written down first: what a crash interrupts, the next start finishes.
 
 use std::sync::{Arc, PoisonError};
 
-use hive_store::Mail;
+use hive_store::{
+    Mail, failpoint,
+    sqlite::{AgentRecord, Wanted},
+};
 use hive_wire::{
-    WireError,
+    AgentName, WireError,
     host::{Destroy, Destroyed},
 };
 use serde_json::json;
@@ -16,34 +21,10 @@ use crate::supervisor::Wish;
 pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, WireError> {
     let _alone = host.lifecycle.lock().await;
     if host.supervisor.standing(&command.name).is_some() {
-        host.supervisor.wish(&command.name, Wish::Stop).await?;
+        host.supervisor.wish(&command.name, Wish::Destroy).await?;
+        failpoint!("destroy::stopped");
     }
-    let name = command.name.clone();
-    let kept_messages = host
-        .broker
-        .run(move |desk| {
-            desk.roster.find(name.as_str())?;
-            let inbox = desk.store(|tx| {
-                tx.destroy_agent(&name)?;
-                tx.inbox(&name.clone().into())
-            })?;
-            desk.roster.remove(&name);
-            desk.dismiss(&name);
-            desk.report_agent(&name, "agent_destroyed", &json!({}));
-            Ok(inbox.unread + inbox.inflight)
-        })
-        .await?;
-    let listener = host
-        .sockets
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .remove(&command.name);
-    if let Some(listener) = listener {
-        listener.remove();
-    }
-    host.close_page(&command.name);
-    host.harnesses.forget(&command.name);
-    host.supervisor.let_go(&command.name);
+    let kept_messages = unregister(&host, &command.name).await?;
     if command.purge {
         host.supervisor.purge(&command.name).await?;
     }
@@ -51,4 +32,61 @@ pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, 
         kept_messages,
         purged: command.purge,
     })
+}
+
+/// Finishes what an earlier daemon began.
+pub(crate) async fn finish(host: Arc<Host>, agent: AgentRecord) {
+    let name = &agent.name;
+    if let Err(error) = host.supervisor.fulfilled(&agent, Wish::Destroy).await {
+        tracing::warn!(agent = %name, %error, "it was to be destroyed and does not stop");
+        return;
+    }
+    let _alone = host.lifecycle.lock().await;
+    let found = host.find(name.clone()).await;
+    // Somebody may have changed their mind.
+    if !found.is_ok_and(|(agent, _)| agent.run.wanted == Wanted::Gone) {
+        return;
+    }
+    match unregister(&host, name).await {
+        Ok(_) => tracing::info!(agent = %name, "destroyed, as it was asked before"),
+        Err(error) => tracing::error!(agent = %name, %error, "cannot destroy it"),
+    }
+}
+
+/// Takes an agent off the registry of which nothing runs; how many messages stay in its inbox.
+async fn unregister(host: &Arc<Host>, name: &AgentName) -> Result<u32, WireError> {
+    let agent = name.clone();
+    let kept_messages = host
+        .broker
+        .run(move |desk| {
+            desk.roster.find(agent.as_str())?;
+            let inbox = desk.store(|tx| {
+                tx.destroy_agent(&agent)?;
+                tx.inbox(&agent.clone().into())
+            })?;
+            desk.roster.remove(&agent);
+            desk.dismiss(&agent);
+            desk.report_agent(&agent, "agent_destroyed", &json!({}));
+            Ok(inbox.unread + inbox.inflight)
+        })
+        .await?;
+    failpoint!("destroy::unregistered");
+    host.close_socket(name);
+    host.close_page(name).await;
+    host.harnesses.forget(name);
+    host.supervisor.let_go(name);
+    failpoint!("destroy::closed");
+    Ok(kept_messages)
+}
+
+impl Host {
+    /// Closes an agent's socket, with every connection to it.
+    fn close_socket(&self, name: &AgentName) {
+        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        let listener = sockets.remove(name);
+        drop(sockets);
+        if let Some(listener) = listener {
+            listener.remove();
+        }
+    }
 }

@@ -7,7 +7,10 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use hive_store::sqlite::{AgentRecord, Wanted};
+use hive_store::{
+    Mail, failpoint,
+    sqlite::{AgentRecord, Wanted},
+};
 use hive_wire::{
     AgentName, ErrorCode, WireError,
     host::{AgentRow, Runtime, Spawn},
@@ -29,10 +32,16 @@ pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, Wir
     if let Some(engine) = &command.engine {
         host.check_engine(engine)?;
     }
-    let (agent, listener) = host
+    let registered = host
         .broker
         .run(move |desk| register(desk, &command, runtime))
         .await?;
+    let Registered {
+        agent,
+        listener,
+        kept_messages,
+    } = registered;
+    failpoint!("spawn::registered");
     if let Err(error) = host.open_socket(&agent.name, runtime) {
         return Err(WireError::new(
             ErrorCode::Storage,
@@ -43,11 +52,13 @@ pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, Wir
         )
         .hint("mend the directory it lies in; the next start opens it"));
     }
+    failpoint!("spawn::socket_open");
     host.open_page(&agent.name, agent.port, Some(listener));
     if runtime != Runtime::None {
         host.supervisor.look_after(&agent);
     }
     drop(alone);
+    failpoint!("spawn::looked_after");
     if runtime != Runtime::None {
         host.supervisor.fulfilled(&agent, Wish::Start).await?;
     }
@@ -57,14 +68,29 @@ pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, Wir
     if row.note.is_empty() {
         row.note = why;
     }
+    if kept_messages > 0 {
+        row.note = format!(
+            "{} {kept_messages} messages to the {} before it wait in its inbox",
+            row.note, row.name
+        );
+        row.note = row.note.trim_start().to_owned();
+    }
     Ok(row)
+}
+
+/// An agent that is on disk.
+struct Registered {
+    agent: AgentRecord,
+    listener: TcpListener,
+    /// Messages to an earlier agent of its name.
+    kept_messages: u32,
 }
 
 fn register(
     desk: &mut Desk<'_>,
     command: &Spawn,
     runtime: Runtime,
-) -> Result<(AgentRecord, TcpListener), WireError> {
+) -> Result<Registered, WireError> {
     let (name, parent) = (&command.name, command.parent.as_ref());
     desk.roster.check_new(name, parent)?;
     let former = desk.store(|tx| tx.former_port(name))?;
@@ -80,9 +106,21 @@ fn register(
         Ok(agent)
     })?;
     desk.roster.insert(agent.clone());
-    let data = json!({"runtime": runtime, "parent": parent, "port": port});
+    let inbox = desk.store(|tx| tx.inbox(&name.clone().into()))?;
+    let kept_messages = inbox.unread + inbox.inflight;
+    let data = json!({
+        "runtime": runtime,
+        "parent": parent,
+        "port": port,
+        "generation": agent.run.generation,
+        "kept_messages": kept_messages,
+    });
     desk.report_agent(name, "agent_spawned", &data);
-    Ok((agent, listener))
+    Ok(Registered {
+        agent,
+        listener,
+        kept_messages,
+    })
 }
 
 /// The port it had before, if that is free; else the one its name leads to, or the next that is

@@ -3,7 +3,10 @@
 use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use hive_runtime::{Exit, Instance, RuntimeError, State, with_causes};
-use hive_store::sqlite::{AgentRecord, Run, Wanted};
+use hive_store::{
+    failpoint,
+    sqlite::{AgentRecord, Run, Wanted},
+};
 use hive_wire::{AgentName, ErrorCode, Timestamp, WireError, text};
 use serde_json::json;
 use tokio::{
@@ -150,6 +153,11 @@ impl Task {
             started_at: instance.started_at,
         });
         self.stand(Phase::Running, &agent.run, instance.pid());
+        if !instance.unbounded.is_empty() {
+            let what = instance.unbounded.join("; ");
+            let problem = format!("limits that this host does not enforce: {what}");
+            self.say(|standing| standing.problem = problem);
+        }
         Ok(Until::Ended(end))
     }
 
@@ -159,9 +167,11 @@ impl Task {
         self.watched = None;
         let grace = self.supervisor.parts.config.agents.stop_grace();
         let name = self.name.clone();
+        failpoint!("supervisor::before_stop");
         self.supervisor
             .blocking(agent.runtime, move |runtime| runtime.stop(&name, grace))
             .await?;
+        failpoint!("supervisor::stopped");
         self.report("agent_stopped", json!({})).await?;
         Ok(Until::Now)
     }
@@ -177,10 +187,12 @@ impl Task {
             let broker = &self.supervisor.parts.broker;
             broker.run(move |desk| notice::leave(desk, &name)).await?;
         }
+        failpoint!("supervisor::before_start");
         let started = self
             .supervisor
             .blocking(agent.runtime, move |runtime| runtime.start(&spec))
             .await;
+        failpoint!("supervisor::started");
         match started {
             Ok(instance) => {
                 let data = json!({"pid": instance.pid(), "generation": instance.generation});

@@ -95,7 +95,7 @@ mod tests {
             ..Run::default()
         };
         use Action::{Rest, Start, Stop, Watch};
-        use Wanted::{Running, Stopped};
+        use Wanted::{Gone, Running, Stopped};
         for (wanted, failure, actual, expected) in [
             (Running, None, None, Start),
             (Running, None, Some(&ended), Start),
@@ -108,6 +108,8 @@ mod tests {
             (Stopped, None, Some(&ended), Rest),
             (Stopped, None, Some(&running), Stop),
             (Stopped, None, Some(&older), Stop),
+            (Gone, None, Some(&running), Stop),
+            (Gone, None, None, Rest),
         ] {
             let action = next(&run(wanted, failure), actual);
             assert_eq!(action, expected, "{wanted:?} {failure:?} {actual:?}");

@@ -3,3 +3,4 @@
 use crate::place::Kind;
 
 crate::promises!(Kind::Nspawn);
+crate::escape::attempts!(Kind::Nspawn);
