@@ -1,8 +1,9 @@
-//! Side-by-side benchmarks: the hive's message queue against what people use instead, and turns of
-//! the loop against the bare engine.
+//! Side-by-side benchmarks: the hive's message queue against what people use instead, turns of the
+//! loop against the bare engine, and containers of agents against the bare tools.
 //!
-//! `cargo run --release -p bench -- [queue|loop] [--quick]` starts everything it needs, prints a table
-//! and writes `bench/results/queue.json` and `loop.json`. See `docs/benchmarks.md`.
+//! `cargo run --release -p bench -- [queue|loop|runtimes] [--quick]` starts everything it needs, prints
+//! a table and writes `bench/results/queue.json`, `loop.json` and `runtimes.json`. See
+//! `docs/benchmarks.md`.
 
 mod conn;
 mod host;
@@ -12,6 +13,7 @@ mod pin;
 mod process;
 mod report;
 mod results;
+mod runtimes;
 mod site;
 mod stats;
 mod suite;
@@ -39,9 +41,11 @@ fn main() -> Result<()> {
             }
             Suite::Queue => interruptible(queue(&options)).await,
             Suite::Loop => interruptible(turn_loop::run(&options)).await,
+            Suite::Runtimes => interruptible(runtimes::run(&options)).await,
             Suite::All => {
                 interruptible(queue(&options)).await?;
-                interruptible(turn_loop::run(&options)).await
+                interruptible(turn_loop::run(&options)).await?;
+                interruptible(runtimes::run(&options)).await
             }
         }
     })

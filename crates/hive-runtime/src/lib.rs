@@ -12,6 +12,7 @@ pub mod bwrap;
 pub mod companion;
 pub mod keeper;
 pub mod kept;
+pub mod nixos;
 pub mod nspawn;
 pub mod plan;
 pub mod podman;
@@ -38,6 +39,7 @@ use hive_wire::{AgentName, Timestamp, host};
 
 pub use bwrap::BwrapRuntime;
 pub use groups::Groups;
+pub use nixos::NixosRuntime;
 pub use nspawn::NspawnRuntime;
 pub use podman::PodmanRuntime;
 pub use process::ProcessRuntime;

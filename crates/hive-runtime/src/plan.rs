@@ -235,8 +235,7 @@ impl MountPlan {
                 mount: mount.target.clone(),
                 reason: reason.to_owned(),
             };
-            check_plain(&mount.target).map_err(|reason| refuse(reason))?;
-            check_plain(&mount.source).map_err(|reason| refuse(reason))?;
+            check_path(&mount.source, &mount.target)?;
             if let Some(taken) = self.taken(&mount.target) {
                 return Err(refuse(&format!("{} is the hive's own", taken.display())));
             }
@@ -308,6 +307,17 @@ impl MountPlan {
         }
         None
     }
+}
+
+/// Refuses a mount between paths that are not plain.
+pub(crate) fn check_path(source: &Path, target: &Path) -> Result<(), RuntimeError> {
+    for path in [target, source] {
+        check_plain(path).map_err(|reason| RuntimeError::Mount {
+            mount: target.to_path_buf(),
+            reason: reason.to_owned(),
+        })?;
+    }
+    Ok(())
 }
 
 fn check_plain(path: &Path) -> Result<(), &'static str> {

@@ -17,9 +17,9 @@ use std::{
 use hive_wire::host;
 
 use crate::{
-    AgentDirs, AgentSpec, BwrapRuntime, Command, Exit, Limits, Network, NspawnRuntime, Owner,
-    PodmanRuntime, ProcessRuntime, Runtime, RuntimeError, State, System, User, bwrap::Bwrap,
-    keeper::KeeperCommand, kernel, nspawn::Nspawn, podman::Podman,
+    AgentDirs, AgentSpec, BwrapRuntime, Command, Exit, Limits, Network, NixosRuntime,
+    NspawnRuntime, Owner, PodmanRuntime, ProcessRuntime, Runtime, RuntimeError, State, System,
+    User, bwrap::Bwrap, keeper::KeeperCommand, kernel, nixos, nspawn::Nspawn, podman::Podman,
 };
 
 /// The first number that is given to a user that is an agent. Between those of people and system
@@ -102,6 +102,9 @@ impl Runtimes {
     /// is a directory for that, which nothing else uses.
     pub fn new(machine: Machine, agents: &Path, trial: PathBuf) -> Self {
         let kinds = [host::Runtime::Process].into_iter().chain(ISOLATING);
+        // On NixOS alone, and there only when it is named: its agents have a configuration of
+        // another kind.
+        let kinds = kinds.chain([host::Runtime::Nixos]);
         let all = kinds.filter_map(|kind| make(&machine, kind, agents));
         Self {
             all: all.collect(),
@@ -153,6 +156,9 @@ impl Runtimes {
         if kind == host::Runtime::Process {
             return Ok(());
         }
+        if kind == host::Runtime::Nixos {
+            return try_nixos();
+        }
         let (tool, package) = tool(kind);
         if find(tool, &self.machine.path).is_none() {
             return Err(Unavailable {
@@ -173,6 +179,24 @@ impl Runtimes {
         };
         run_nothing(&*runtime, &dir).map_err(unavailable)
     }
+}
+
+/// A container of NixOS takes minutes to build: whether there is the tool has to do.
+fn try_nixos() -> Result<(), Unavailable> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Unavailable {
+            why: "only root can run NixOS containers".to_owned(),
+            remedy: "run hive-c0re as root".to_owned(),
+        });
+    }
+    let tool = nixos::Places::default().nixos_container;
+    if tool.is_file() {
+        return Ok(());
+    }
+    Err(Unavailable {
+        why: format!("there is no {}", tool.display()),
+        remedy: "it is part of NixOS: set `boot.enableContainers = true`".to_owned(),
+    })
 }
 
 /// A runtime of this kind.
@@ -199,7 +223,12 @@ fn make(machine: &Machine, kind: host::Runtime, agents: &Path) -> Option<Arc<dyn
             let tool = Podman::new(program(), system, path, store);
             Some(Arc::new(PodmanRuntime::new(tool, agents, keeper)))
         }
-        host::Runtime::Auto | host::Runtime::None | host::Runtime::Nixos => None,
+        host::Runtime::Nixos => {
+            let applied = agents.with_file_name("applied");
+            let places = nixos::Places::default();
+            Some(Arc::new(NixosRuntime::new(places, agents, applied)))
+        }
+        host::Runtime::Auto | host::Runtime::None => None,
     }
 }
 

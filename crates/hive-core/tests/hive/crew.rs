@@ -35,10 +35,15 @@ impl Crew {
             config: format!(
                 "[hive]\nroot_agent = \"\"\n[engine]\ndefault = \"/bin/true\"\n{config}"
             ),
-            env: vec![("HIVE_BIN".into(), harness.to_str().unwrap().to_owned())],
+            env: env_of(&harness),
         };
         let hive = TestHive::start_with(options).await.unwrap();
         Self { hive, scripts }
+    }
+
+    /// The further environment of the daemon.
+    pub(crate) fn env(&self) -> Vec<(String, String)> {
+        env_of(&self.scripts.path().join("hive"))
     }
 
     /// Says what an agent does from its next start on.
@@ -126,6 +131,10 @@ impl Crew {
         });
         self.agent(agent)
     }
+}
+
+fn env_of(harness: &Path) -> Vec<(String, String)> {
+    vec![("HIVE_BIN".into(), harness.to_str().unwrap().to_owned())]
 }
 
 /// A harness that runs the script of the agent that it is.

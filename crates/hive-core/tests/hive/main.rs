@@ -13,6 +13,7 @@ mod crew;
 mod daemon;
 mod environment;
 mod http;
+mod lifecycle;
 mod limits;
 mod loose_ends;
 mod mail;

@@ -2,7 +2,9 @@
 //! that only root can enter, and as an ordinary user.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::{fs, time::Duration};
+mod rebuilds;
+
+use std::{fs, path::Path, time::Duration};
 
 use hive_rehearsal::{Rehearsal, Scenario};
 use hive_runtime::conformance::run_as_user;
@@ -28,28 +30,41 @@ struct Stage {
 
 impl Stage {
     async fn set(runtime: Runtime) -> Option<Self> {
-        let claude = claude::claude()?;
+        Self::with_engine(runtime, &claude::claude()?).await
+    }
+
+    /// The same with another engine.
+    async fn with_engine(runtime: Runtime, engine: &Path) -> Option<Self> {
         let scenario = Scenario::find("tour").unwrap();
         let model = Rehearsal::start(scenario).await.unwrap();
-        let beside = claude.parent().unwrap().to_str().unwrap().to_owned();
         let hive = TestHive::start_with(Options {
-            config: "[hive]\nroot_agent = \"\"\n[agents]\nnetwork = \"host\"\n".to_owned(),
+            config: format!(
+                "[hive]\nroot_agent = \"\"\n[engine]\ndefault = \"{}\"\n\
+                 [limits]\ndeliveries_before_dead = 1000\n[agents]\nnetwork = \"host\"\n",
+                engine.display()
+            ),
             env: vec![
-                (
-                    "PATH".into(),
-                    format!("{beside}:/usr/sbin:/usr/bin:/sbin:/bin"),
-                ),
+                ("PATH".into(), "/usr/sbin:/usr/bin:/sbin:/bin".into()),
                 ("ANTHROPIC_BASE_URL".into(), model.url()),
                 ("ANTHROPIC_API_KEY".into(), "rehearsal".into()),
                 ("HIVE_BIN".into(), env!("CARGO_BIN_EXE_hive").into()),
             ],
         });
         let hive = hive.await.unwrap();
-        let states = hive.host_client().call(&TryRuntimes {}).await.unwrap();
-        let state = states.runtimes.iter().find(|one| one.runtime == runtime)?;
-        if !state.problem.is_empty() {
-            let name = runtime.as_str();
-            eprintln!("SKIPPED: {name} does not work here: {}", state.problem);
+        let states = hive
+            .host_client()
+            .call_within(&TryRuntimes {}, PATIENCE)
+            .await;
+        let states = states.unwrap().runtimes;
+        let problem = states
+            .iter()
+            .find(|state| state.runtime == runtime)
+            .map(|state| state.problem.as_str());
+        if let Some(problem) = problem.filter(|problem| !problem.is_empty()) {
+            eprintln!(
+                "SKIPPED: {} does not work here: {problem}",
+                runtime.as_str()
+            );
             return None;
         }
         Some(Self { hive, model })
@@ -131,6 +146,16 @@ async fn claude_works_in(runtime: Runtime) {
 #[tokio::test]
 async fn c13_bwrap_a_real_claude_answers_from_its_container() {
     claude_works_in(Runtime::Bwrap).await;
+}
+
+#[tokio::test]
+async fn c13_nspawn_a_real_claude_answers_from_its_container() {
+    claude_works_in(Runtime::Nspawn).await;
+}
+
+#[tokio::test]
+async fn c13_podman_a_real_claude_answers_from_its_container() {
+    claude_works_in(Runtime::Podman).await;
 }
 
 #[test]

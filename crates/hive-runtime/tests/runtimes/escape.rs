@@ -243,7 +243,7 @@ pub(crate) fn its_files_are_its_own(kind: Kind) {
 }
 
 /// The attempts of one runtime, for its module.
-macro_rules! attempts {
+macro_rules! attempts_of {
     ($kind:expr) => {
         #[test]
         fn no_attempt_gets_out() {
@@ -266,4 +266,4 @@ macro_rules! attempts {
         }
     };
 }
-pub(crate) use attempts;
+pub(crate) use attempts_of;

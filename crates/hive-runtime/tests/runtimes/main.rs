@@ -3,6 +3,7 @@
 
 mod bwrap;
 mod escape;
+mod nixos;
 mod nspawn;
 mod place;
 mod podman;

@@ -3,4 +3,4 @@
 use crate::place::Kind;
 
 crate::promises!(Kind::Nspawn);
-crate::escape::attempts!(Kind::Nspawn);
+crate::escape::attempts_of!(Kind::Nspawn);

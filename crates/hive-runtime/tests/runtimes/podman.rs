@@ -5,7 +5,7 @@ use hive_runtime::conformance::run_as_user;
 use crate::place::Kind;
 
 crate::promises!(Kind::Podman);
-crate::escape::attempts!(Kind::Podman);
+crate::escape::attempts_of!(Kind::Podman);
 
 #[test]
 fn as_an_ordinary_user_every_promise_holds() {

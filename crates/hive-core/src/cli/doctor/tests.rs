@@ -69,6 +69,7 @@ fn ids_are_unique_and_stable() {
             "user-namespaces",
             "claude",
             "runtime",
+            "other-runtimes",
             "engine",
             "model",
             "config-mode",
