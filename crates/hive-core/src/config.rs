@@ -1,5 +1,6 @@
 //! `hive.toml`: everything is optional, and a word that means nothing is an error.
 
+mod agent_limits;
 mod engine;
 mod network;
 
@@ -12,6 +13,7 @@ use hive_wire::{
 };
 use serde::{Deserialize, de};
 
+pub use agent_limits::AgentLimits;
 pub use engine::{Engine, EngineEnv};
 pub use network::{Budget, Egress};
 
@@ -122,6 +124,8 @@ pub struct Agents {
     pub budget: Budget,
     /// Which model they use.
     pub model: String,
+    /// How much they may use.
+    pub limits: AgentLimits,
     /// How often an agent that keeps ending is started again before it counts as failed.
     pub restarts: u32,
     /// The pause before the first of these starts, in milliseconds; it doubles.
@@ -130,6 +134,8 @@ pub struct Agents {
     pub stop_secs: u32,
     /// How many seconds an agent gets to come up with a new configuration.
     pub trial_secs: u32,
+    /// How many seconds pass before everything is compared anew, whether something happened or not.
+    pub look_secs: u32,
 }
 
 impl Default for Agents {
@@ -140,10 +146,12 @@ impl Default for Agents {
             egress: Egress::default(),
             budget: Budget::default(),
             model: "haiku".to_owned(),
+            limits: AgentLimits::default(),
             restarts: 5,
             restart_delay_ms: 1_000,
             stop_secs: 20,
             trial_secs: 60,
+            look_secs: 60,
         }
     }
 }
@@ -159,13 +167,19 @@ impl Agents {
         Duration::from_secs(self.stop_secs.into())
     }
 
+    /// How long it takes until everything is compared anew.
+    pub fn look_again(&self) -> Duration {
+        Duration::from_secs(self.look_secs.max(1).into())
+    }
+
     fn check(&self) -> anyhow::Result<()> {
         anyhow::ensure!(
             !self.model.trim().is_empty(),
             "agents.model must name a model, such as \"haiku\""
         );
         self.budget.check("agents.budget")?;
-        self.egress.check()
+        self.egress.check()?;
+        self.limits.check()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The daemon's life on one page: config → build → run → signal → drain.
 
 mod crew;
+mod rounds;
 
 use std::{
     collections::BTreeMap,
@@ -172,6 +173,8 @@ impl Running {
         open_doors(&host, &agents, http, address)?;
         tasks.spawn(crew::new_days(Arc::clone(&host)));
         crew::muster(&host, &means, &agents).await;
+        rounds::resume(&host, &agents);
+        tasks.spawn(rounds::go(Arc::clone(&host)));
         listen_for_operator(&host)?;
         let early = Arc::clone(&host);
         tasks.spawn(async move {
@@ -210,9 +213,9 @@ impl Running {
         Ok(format!("{}/#code={code}", self.host.dashboard))
     }
 
-    /// The agents that the hive runs, by name.
-    pub fn crew(&self) -> Vec<AgentName> {
-        self.host.supervisor.names()
+    /// The agents that the hive runs, by name, and what runs them.
+    pub fn crew(&self) -> Vec<(AgentName, host::Runtime)> {
+        self.host.supervisor.crew()
     }
 
     /// Whether a rehearsed model answers instead of a real one.
@@ -333,7 +336,7 @@ fn open_doors(
     address: SocketAddr,
 ) -> anyhow::Result<()> {
     for agent in agents {
-        host.open_socket(&agent.name)
+        host.open_socket(&agent.name, agent.runtime)
             .with_context(|| format!("cannot open the socket of {}", agent.name))?;
         if agent.runtime != host::Runtime::None {
             host.open_gateway(agent)

@@ -7,7 +7,7 @@ mod answer;
 mod cancel_schedule;
 pub(crate) mod control_agent;
 mod dead;
-mod destroy;
+pub(crate) mod destroy;
 mod discard;
 mod events;
 mod history;
@@ -28,6 +28,7 @@ mod redeliver;
 pub(crate) mod request_spawn;
 pub(crate) mod restart;
 pub(crate) mod resume;
+mod runtimes;
 pub(crate) mod schedules;
 pub(crate) mod send;
 pub(crate) mod set_permissions;
@@ -62,6 +63,7 @@ use crate::{
     gateway::{Books, Gateway},
     harnesses::Harnesses,
     metrics::Metrics,
+    pages::Page,
     paths::Paths,
     permissions::Gate,
     server::{Listener, Outbox, Service},
@@ -92,8 +94,8 @@ pub(crate) struct Host {
     pub(crate) updating: tokio::sync::Mutex<()>,
     /// The agents' sockets.
     pub(crate) sockets: Mutex<BTreeMap<AgentName, Listener>>,
-    /// What ends the agents' pages.
-    pub(crate) pages: Mutex<BTreeMap<AgentName, CancellationToken>>,
+    /// The agents' pages.
+    pub(crate) pages: Mutex<BTreeMap<AgentName, Page>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     pub(crate) started_at: Timestamp,
@@ -156,6 +158,7 @@ impl Host {
             HostRequest::Restart(command) => asker.answer(restart::run(host, command)),
             HostRequest::Rebuild(command) => asker.answer(rebuild::run(host, command)),
             HostRequest::StopAll(command) => asker.answer(stop_all::run(host, command)),
+            HostRequest::TryRuntimes(command) => asker.answer(runtimes::run(host, command)),
             HostRequest::ReadOutput(command) => asker.answer(output::run(host, command)),
             HostRequest::List(command) => asker.answer(list::run(host, command)),
             HostRequest::SendAsOperator(command) => asker.answer(send::run(host, command)),

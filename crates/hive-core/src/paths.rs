@@ -144,6 +144,11 @@ impl Paths {
         self.state.join("proposed")
     }
 
+    /// Where runtimes are tried out.
+    pub fn trial(&self) -> PathBuf {
+        self.state.join("trial")
+    }
+
     /// What the rehearsed model of a demo keeps.
     pub fn rehearsal(&self) -> PathBuf {
         self.state.join("rehearsal")

@@ -16,8 +16,9 @@ pub use harness::{
     Lifted, Link, OneTimeLink, TotalsPage, TurnPage, TurnRow, TurnTotals, Turns,
 };
 pub use lifecycle::{
-    AllStopped, Defaults, Destroy, Destroyed, Kill, Output, ReadOutput, Rebuild, Restart, Spawn,
-    Start, StopAll, StopFailure, UpdateAll, Updated,
+    AllStopped, Defaults, Destroy, Destroyed, Kill, Output, ReadOutput, Rebuild, Restart,
+    RuntimeState, RuntimeStates, Spawn, Start, StopAll, StopFailure, TryRuntimes, UpdateAll,
+    Updated,
 };
 pub use spending::{
     BudgetState, DaySpend, Pause, PauseCause, PauseRow, Paused, Resume, Spend, SpendPage,
@@ -42,6 +43,7 @@ commands! {
         "restart" => Restart -> AgentRow,
         "rebuild" => Rebuild -> AgentRow,
         "stop_all" => StopAll -> AllStopped,
+        "runtimes" => TryRuntimes -> RuntimeStates,
         "output" => ReadOutput -> Output,
         "list" => List -> Agents,
         "send" => SendAsOperator -> agent::Sent,

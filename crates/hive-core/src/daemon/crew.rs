@@ -4,7 +4,7 @@
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context;
-use hive_runtime::ProcessRuntime;
+use hive_runtime::Runtimes;
 use hive_store::sqlite::{AgentRecord, Wanted};
 use hive_wire::{
     AgentName, Timestamp, WireError,
@@ -26,7 +26,7 @@ use crate::{
     paths::Paths,
     permissions::Gate,
     repos::Tree,
-    supervisor::{self, Binaries, Supervisor, keeper_command},
+    supervisor::{self, Binaries, Supervisor, keeper_command, machine},
     updates::Revision,
 };
 
@@ -123,7 +123,11 @@ pub(super) fn supervisor(means: &Means, around: &Around<'_>) -> Arc<Supervisor> 
         broker: around.broker.clone(),
         gate: Arc::clone(around.gate),
         model: means.model.clone(),
-        runtime: Arc::new(ProcessRuntime::new(around.paths.agents(), keeper_command())),
+        runtimes: Arc::new(Runtimes::new(
+            machine(),
+            &around.paths.agents(),
+            around.paths.trial(),
+        )),
         binaries: means.binaries.clone(),
         revision: Revision::now(
             means
@@ -207,7 +211,7 @@ pub(super) async fn muster(host: &Arc<Host>, means: &Means, agents: &[AgentRecor
             tracing::error!(agent = %agent.name, %error, "it has no repositories of configuration");
         }
     }
-    host.supervisor.adopt(agents).await;
+    host.supervisor.adopt(agents);
     if means.binaries.harness.is_some() {
         first_agent(host).await;
     }

@@ -17,6 +17,7 @@ mod grants;
 mod http;
 mod keys;
 mod liar;
+mod lifecycle;
 mod limits;
 mod loose_ends;
 mod mail;
