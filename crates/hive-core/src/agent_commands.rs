@@ -18,7 +18,7 @@ mod kill;
 mod list_agents;
 mod list_peers;
 mod list_schedules;
-mod once;
+pub(crate) mod once;
 mod post_events;
 mod post_state;
 mod post_turn_counts;
@@ -67,10 +67,12 @@ pub(crate) struct Caller {
     pub(crate) broker: Broker,
     pub(crate) gate: Arc<Gate>,
     pub(crate) harnesses: Arc<Harnesses>,
-    pub(crate) approvals: Arc<Approvals>,
     pub(crate) supervisor: Arc<Supervisor>,
+    pub(crate) approvals: Arc<Approvals>,
     pub(crate) config: Arc<Config>,
     pub(crate) paths: Paths,
+    /// Whether engines go through the gateway, which counts what they spend.
+    pub(crate) is_gated: bool,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -151,6 +153,12 @@ impl Caller {
             }
             Request::GetPermissions(command) => {
                 get_permissions::run(command, &grants, outbox.expect(id));
+            }
+            Request::RequestSpawn(command) => {
+                request_spawn::run(self, command, outbox.expect(id));
+            }
+            Request::RequestApplyCommit(command) => {
+                request_apply_commit::run(self, command, outbox.expect(id));
             }
             Request::Kill(command) => kill::run(self, command, outbox.expect(id)),
             Request::Start(command) => start::run(self, command, outbox.expect(id)),

@@ -83,6 +83,9 @@ pub(crate) fn need(request: &AgentRequest) -> Need {
         | AgentRequest::Start(_)
         | AgentRequest::Restart(_)
         | AgentRequest::ListAgents(_) => Need::Group(Group::Lifecycle),
+        AgentRequest::RequestSpawn(_) | AgentRequest::RequestApplyCommit(_) => {
+            Need::Group(Group::Approvals)
+        }
         AgentRequest::Schedule(_)
         | AgentRequest::ListSchedules(_)
         | AgentRequest::CancelSchedule(_) => Need::Group(Group::Scheduling),

@@ -51,7 +51,12 @@ pub fn server(options: &Options) -> Server<Hyperhive> {
 /// The same with a journal of its own.
 pub fn server_with(options: &Options, journal: Journal) -> Server<Hyperhive> {
     let context = Hyperhive::new(options);
-    Server::new(NAME, INSTRUCTIONS, toolbox(), context, journal)
+    let toolbox = match options.consent_seconds {
+        0 => toolbox(),
+        // It belongs to no group: the engine needs it, and it gives the model nothing.
+        _ => toolbox().with::<tools::PermissionPrompt>(),
+    };
+    Server::new(NAME, INSTRUCTIONS, toolbox, context, journal)
 }
 
 /// Every tool, by its gate; those that an agent is not shown are known and refused.
@@ -83,6 +88,7 @@ pub struct Hyperhive {
     harness_dir: Option<PathBuf>,
     groups: Option<Groups>,
     purpose: Purpose,
+    consent_seconds: u32,
     receives: Semaphore,
     tickets: Arc<Tickets>,
 }
@@ -96,6 +102,7 @@ impl Hyperhive {
             harness_dir: options.harness_dir.clone(),
             groups: options.groups.clone(),
             purpose: options.purpose,
+            consent_seconds: options.consent_seconds,
             receives: Semaphore::new(MAX_RECEIVES),
             tickets: Arc::default(),
         }
@@ -113,6 +120,11 @@ impl Hyperhive {
 
     pub(crate) fn purpose(&self) -> Purpose {
         self.purpose
+    }
+
+    /// How long the operator has to permit something.
+    pub(crate) fn consent_seconds(&self) -> u32 {
+        self.consent_seconds
     }
 
     /// Carries out a command that bears repetition, over a restart of the daemon if need be. What

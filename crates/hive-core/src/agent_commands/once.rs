@@ -7,10 +7,12 @@ use sha2::{Digest, Sha256};
 use crate::broker::Desk;
 
 /// What makes a command the same as an earlier one.
+#[derive(Clone)]
 pub(crate) struct Once {
     keyed: Option<Keyed>,
 }
 
+#[derive(Clone)]
 struct Keyed {
     key: SendKey,
     /// The command's name and a hash of all that it says.
@@ -47,6 +49,27 @@ impl Once {
         let Some(Keyed { key, request }) = &self.keyed else {
             return carry_out(desk);
         };
+        if let Some(earlier) = self.earlier(desk, agent)? {
+            return Ok(earlier);
+        }
+        let reply = carry_out(desk)?;
+        let said = serde_json::to_string(&reply).expect("replies encode");
+        desk.store(|tx| tx.remember_answer(agent, key, request, &said))?;
+        Ok(reply)
+    }
+
+    /// What was answered before, for a command that takes work before it is carried out.
+    ///
+    /// # Errors
+    /// `conflict` when the key stands for another command.
+    pub(crate) fn earlier<T: DeserializeOwned>(
+        &self,
+        desk: &mut Desk<'_>,
+        agent: &AgentName,
+    ) -> Result<Option<T>, WireError> {
+        let Some(Keyed { key, request }) = &self.keyed else {
+            return Ok(None);
+        };
         let earlier = desk.store(|tx| tx.answered_before(agent, key, request));
         let earlier = earlier.map_err(|error| match error.code {
             ErrorCode::Conflict => {
@@ -54,17 +77,12 @@ impl Once {
             }
             _ => error,
         })?;
-        if let Some(earlier) = earlier {
-            return serde_json::from_str(&earlier).map_err(|error| {
-                WireError::new(
-                    ErrorCode::Storage,
-                    format!("the answer under the key `{key}` cannot be read: {error}"),
-                )
-            });
-        }
-        let reply = carry_out(desk)?;
-        let said = serde_json::to_string(&reply).expect("replies encode");
-        desk.store(|tx| tx.remember_answer(agent, key, request, &said))?;
-        Ok(reply)
+        let read = |earlier: String| serde_json::from_str(&earlier);
+        earlier.map(read).transpose().map_err(|error| {
+            WireError::new(
+                ErrorCode::Storage,
+                format!("the answer under the key `{key}` cannot be read: {error}"),
+            )
+        })
     }
 }

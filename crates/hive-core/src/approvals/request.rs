@@ -58,6 +58,10 @@ impl Approvals {
         who: Requester,
         command: RequestSpawn,
     ) -> Result<ApprovalRequested, WireError> {
+        let once = Once::of(&command, command.key.as_ref());
+        if let Some(earlier) = self.earlier(&who, &once).await? {
+            return Ok(earlier);
+        }
         check_note("reason", &command.reason)?;
         let name = agent_name(&command.name)?;
         let text = spawn_config(&name, &command)?;
@@ -86,7 +90,6 @@ impl Approvals {
                 Ok(content)
             })
             .await?;
-        let once = Once::of(&command, command.key.as_ref());
         let request = Request {
             kind: ApprovalKind::Spawn,
             agent: name,
@@ -94,7 +97,7 @@ impl Approvals {
             commit: None,
             reason: command.reason,
         };
-        self.write_down(who, request, content, once).await
+        self.write_down(who, once, request, content).await
     }
 
     /// Asks for a commit to be applied.
@@ -106,6 +109,13 @@ impl Approvals {
         caller: AgentName,
         command: RequestApplyCommit,
     ) -> Result<ApprovalRequested, WireError> {
+        let (who, once) = (
+            Requester::Agent(caller.clone()),
+            Once::of(&command, command.key.as_ref()),
+        );
+        if let Some(earlier) = self.earlier(&who, &once).await? {
+            return Ok(earlier);
+        }
         check_note("reason", &command.reason)?;
         if command.commit_ref.len() > MAX_COMMIT_REF {
             return Err(WireError::new(
@@ -125,7 +135,6 @@ impl Approvals {
             .acquire()
             .await
             .map_err(|_| WireError::new(ErrorCode::ShuttingDown, "the daemon is stopping"))?;
-        let once = Once::of(&command, command.key.as_ref());
         let (root, commit_ref) = (self.root.clone(), command.commit_ref);
         let (commit, content) = self
             .on_disk(move |repos| {
@@ -165,23 +174,35 @@ impl Approvals {
             commit: Some(commit),
             reason: command.reason,
         };
-        self.write_down(Requester::Agent(caller), request, content, once)
-            .await
+        self.write_down(who, once, request, content).await
+    }
+
+    /// What a request under the same key was answered.
+    async fn earlier(
+        &self,
+        who: &Requester,
+        once: &Once,
+    ) -> Result<Option<ApprovalRequested>, WireError> {
+        let Requester::Agent(name) = who.clone() else {
+            return Ok(None);
+        };
+        let once = once.clone();
+        self.broker.run(move |desk| once.earlier(desk, &name)).await
     }
 
     async fn write_down(
         &self,
         who: Requester,
+        once: Once,
         request: Request,
         content: Content,
-        once: Once,
     ) -> Result<ApprovalRequested, WireError> {
         self.broker
             .run(move |desk| match &who {
-                Requester::Operator => write_down(desk, &who, &request, content),
                 Requester::Agent(name) => {
                     once.run(desk, name, |desk| write_down(desk, &who, &request, content))
                 }
+                Requester::Operator => write_down(desk, &who, &request, content),
             })
             .await
     }
@@ -321,15 +342,8 @@ fn may_change(
     name: &AgentName,
 ) -> Result<AgentRecord, WireError> {
     let agent = desk.roster.find(name.as_str())?.clone();
-    if caller.as_str() != desk.config.hive.root_agent {
-        let is_own = agent.name == *caller || agent.parent.as_ref() == Some(caller);
-        if !is_own {
-            return Err(WireError::new(
-                ErrorCode::Denied,
-                format!("`{name}` is not a child of yours"),
-            )
-            .hint("you can ask for changes of yourself and of your direct children"));
-        }
+    if caller.as_str() != desk.config.hive.root_agent && caller != name {
+        desk.roster.child(caller, name)?;
     }
     if agent.runtime == Runtime::None {
         return Err(WireError::new(

@@ -74,6 +74,8 @@ pub(crate) fn stands(
         pid: standing.as_ref().and_then(|standing| standing.pid),
         note: standing
             .map(|standing| standing.problem)
+            .filter(|problem| !problem.is_empty())
+            .or(facts.paused)
             .unwrap_or_default(),
         status: facts.line.text,
     }
@@ -94,6 +96,7 @@ pub(super) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> Agent
         Some(domain) => format!("{}@{domain}", agent.name),
         None => agent.name.to_string(),
     };
+    let own = host.approvals.configs.get(&agent.name);
     let stands = stands(&host.supervisor, &host.harnesses, &agent);
     AgentRow {
         stale: host.supervisor.is_stale(&agent),
@@ -107,6 +110,8 @@ pub(super) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> Agent
         pid: stands.pid,
         note: stands.note,
         status: stands.status,
+        network: (agent.runtime != Runtime::None)
+            .then(|| host.config.agents.network(own.network, agent.runtime)),
         runtime: agent.runtime,
         parent: agent.parent,
         unread: inbox.unread,

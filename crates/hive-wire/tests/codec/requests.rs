@@ -105,8 +105,8 @@ pub(crate) fn agent_requests() -> Vec<BoxedStrategy<Encoded>> {
     .into_iter()
     .chain(other_agent_requests())
     .chain(harness_requests())
-    .chain(agent_approval_requests())
     .chain(tool_requests())
+    .chain(agent_approval_requests())
     .collect()
 }
 
@@ -133,15 +133,19 @@ fn other_agent_requests() -> Vec<BoxedStrategy<Encoded>> {
                 any::<bool>(),
                 option::of(any::<u32>()),
                 option::of(text()),
+                any::<bool>(),
                 option::of(chosen()),
             )
-                .prop_map(|(question, options, multi, ttl_seconds, to, key)| Ask {
-                    question,
-                    options,
-                    multi,
-                    ttl_seconds,
-                    to,
-                    key,
+                .prop_map(|(question, options, multi, ttl_seconds, to, wait, key)| {
+                    Ask {
+                        question,
+                        options,
+                        multi,
+                        ttl_seconds,
+                        to,
+                        wait,
+                        key,
+                    }
                 }),
         ),
         encoded((question_id(), text(), option::of(chosen())).prop_map(
@@ -239,8 +243,8 @@ pub(crate) fn host_requests() -> Vec<BoxedStrategy<Encoded>> {
     .chain(lifecycle_requests())
     .chain(other_host_requests())
     .chain(host_harness_requests())
-    .chain(host_approval_requests())
     .chain(host_tool_requests())
+    .chain(host_approval_requests())
     .collect()
 }
 
