@@ -156,6 +156,7 @@ mod tests {
 
     fn identity() -> Identity {
         Identity {
+            agents_dir: "/agents".to_owned(),
             label: "ada".to_owned(),
             domain: Some("example.org".to_owned()),
             hive_name: Some("pr1ma".to_owned()),
