@@ -530,7 +530,11 @@ mod tests {
         ] {
             let env = |name: &str| (name == "HTTPS_PROXY").then(|| proxy.to_owned());
             let fetch = Fetch::new(None, env);
-            assert_eq!(fetch.has_local_proxy("https", host), expected, "{proxy} {host}");
+            assert_eq!(
+                fetch.has_local_proxy("https", host),
+                expected,
+                "{proxy} {host}"
+            );
         }
     }
 
