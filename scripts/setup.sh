@@ -136,6 +136,7 @@ check() {
 		check_lint
 		check_nextest
 		need socat socat
+		need bwrap bubblewrap
 		check_claude
 		;;
 	bench) check_bench ;;

@@ -59,6 +59,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod update_all;
 mod usage;
 mod welcome;
 
@@ -160,6 +161,8 @@ pub enum ClientCommand {
     Restart(restart::RestartArgs),
     /// Make everything of an agent anew, then stop and start it.
     Rebuild(rebuild::RebuildArgs),
+    /// Make every agent anew that was made with another revision of the hive.
+    UpdateAll(update_all::UpdateAllArgs),
     /// Stop every agent that the hive runs.
     StopAll(stop_all::StopAllArgs),
     /// Remove an agent; its mail, state and credentials stay.
@@ -266,6 +269,7 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Start(args) => args.run(host, out).await,
         ClientCommand::Restart(args) => args.run(host, out).await,
         ClientCommand::Rebuild(args) => args.run(host, out).await,
+        ClientCommand::UpdateAll(args) => args.run(host, out).await,
         ClientCommand::StopAll(args) => args.run(host, out).await,
         ClientCommand::Destroy(args) => args.run(host, out).await,
         ClientCommand::Pending(args) => args.run(host, out).await,

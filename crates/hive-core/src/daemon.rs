@@ -39,6 +39,7 @@ use crate::{
     repos::Repos,
     roster::Roster,
     server::{Limits, Listener},
+    updates,
 };
 
 /// How long connections get to finish once the daemon stops.
@@ -143,6 +144,7 @@ impl Running {
             access: doors,
             metrics,
             lifecycle: tokio::sync::Mutex::new(()),
+            updating: tokio::sync::Mutex::new(()),
             sockets: Mutex::new(BTreeMap::new()),
             pages: Mutex::new(BTreeMap::new()),
             tasks: tasks.clone(),
@@ -155,7 +157,12 @@ impl Running {
         crew::muster(&host, &means, &agents).await;
         listen_for_operator(&host)?;
         let early = Arc::clone(&host);
-        tasks.spawn(async move { approvals::take_up(&early).await });
+        tasks.spawn(async move {
+            approvals::take_up(&early).await;
+            if let Err(error) = updates::update_all(&early).await {
+                tracing::warn!(%error, "agents were not updated");
+            }
+        });
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {
             host,

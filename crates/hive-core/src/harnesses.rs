@@ -28,7 +28,7 @@ use hive_wire::{
     control::{Control, ControlAction, ControlRequests},
     grants::Groups,
     host::{ControlOutcome, ControlState},
-    report::{PostState, PostedEvent},
+    report::{PostState, PostedEvent, TurnState},
 };
 use tokio::{
     sync::{Notify, watch},
@@ -187,6 +187,26 @@ impl Harnesses {
         }
     }
 
+    /// Waits until no turn of this agent runs; a harness that is not there runs none.
+    pub(crate) async fn between_turns(&self, agent: &AgentName) {
+        loop {
+            let heard = self.heard.notified();
+            tokio::pin!(heard);
+            heard.as_mut().enable();
+            let is_busy = {
+                let inner = self.lock();
+                inner.agents.get(agent).is_some_and(|harness| {
+                    let state = harness.report.as_ref().map(|report| report.turn_state);
+                    harness.is_connected() && state.is_some_and(|state| state != TurnState::Idle)
+                })
+            };
+            if !is_busy {
+                return;
+            }
+            heard.await;
+        }
+    }
+
     /// What an agent says of itself.
     pub(crate) fn line(&self, agent: &AgentName) -> StatusLine {
         let inner = self.lock();
@@ -217,6 +237,8 @@ impl Harnesses {
         if is_news {
             self.hold_others(&mut inner, agent, &report, everybody);
         }
+        drop(inner);
+        self.heard.notify_waiters();
     }
 
     /// Takes events that a harness posts: each once, in order, holes marked. Returns when they can

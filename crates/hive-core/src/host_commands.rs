@@ -34,6 +34,7 @@ pub(crate) mod start;
 mod stop_all;
 pub(crate) mod turn_totals;
 pub(crate) mod turns;
+pub(crate) mod update_all;
 
 use std::{
     collections::BTreeMap,
@@ -80,6 +81,8 @@ pub(crate) struct Host {
     pub(crate) metrics: Arc<Metrics>,
     /// Held while an agent comes or goes, so that registry and sockets change together.
     pub(crate) lifecycle: tokio::sync::Mutex<()>,
+    /// Held while agents are made anew after an update.
+    pub(crate) updating: tokio::sync::Mutex<()>,
     /// The agents' sockets.
     pub(crate) sockets: Mutex<BTreeMap<AgentName, Listener>>,
     /// What ends the agents' pages.
@@ -179,6 +182,7 @@ impl Host {
             HostRequest::Pending(command) => asker.answer(pending::run(host, command)),
             HostRequest::Approve(command) => asker.answer(approvals::approve(host, command)),
             HostRequest::Deny(command) => asker.answer(approvals::deny(host, command)),
+            HostRequest::UpdateAll(command) => asker.answer(update_all::run(host, command)),
         }
     }
 }

@@ -22,6 +22,7 @@ mod engine;
 mod harnesses;
 mod host_commands;
 mod http;
+mod links;
 mod metrics;
 mod model;
 mod nix_flake;
@@ -33,6 +34,7 @@ mod roster;
 mod server;
 mod spill;
 mod supervisor;
+mod updates;
 mod waiting;
 
 /// Runs this process as the keeper of an agent, if it was started as one; how that ended.

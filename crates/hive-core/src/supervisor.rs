@@ -11,6 +11,7 @@
 mod agent;
 mod dirs;
 mod extra;
+mod flake;
 mod notice;
 mod plan;
 mod setup;
@@ -43,6 +44,7 @@ use crate::{
     model::ModelAccess,
     paths::Paths,
     permissions::Gate,
+    updates::Revision,
 };
 
 pub(crate) use setup::{Binaries, KEEPER, keeper_command};
@@ -66,6 +68,8 @@ pub(crate) struct Parts {
     pub(crate) model: ModelAccess,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) binaries: Binaries,
+    /// What agents are made with.
+    pub(crate) revision: Revision,
     pub(crate) dashboard_port: u16,
     pub(crate) tasks: TaskTracker,
     /// Ends every task and leaves the agents alone.
@@ -297,6 +301,18 @@ impl Supervisor {
             "" => self.parts.config.agents.model.clone(),
             own => own.to_owned(),
         }
+    }
+
+    /// What agents are made with.
+    pub(crate) fn revision(&self) -> &Revision {
+        &self.parts.revision
+    }
+
+    /// Whether an agent was made with another revision of the hive.
+    pub(crate) fn is_stale(&self, agent: &AgentRecord) -> bool {
+        self.parts
+            .revision
+            .is_stale(&self.parts.configs, &agent.name, agent.runtime)
     }
 
     /// How engines reach a model.

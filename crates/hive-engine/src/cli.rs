@@ -101,7 +101,7 @@ impl From<OutputFormat> for Format {
 pub struct TurnArgs {
     /// The prompt; standard input is added to it.
     pub prompt: Option<String>,
-    /// Answer and exit: the only mode there is.
+    /// Answer and exit: the only mode there is, and what a prompt means without it.
     #[arg(short, long)]
     pub print: bool,
     /// Print every event; needed for stream-json.

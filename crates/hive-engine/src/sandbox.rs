@@ -70,9 +70,6 @@ pub enum Sandbox {
     },
 }
 
-/// A program with its arguments.
-pub type CommandLine = (PathBuf, Vec<String>);
-
 impl Sandbox {
     /// Finds the cage that the settings ask for, and tries it.
     pub fn find(settings: &SandboxSettings, path: Option<&str>) -> Self {
@@ -137,41 +134,31 @@ impl Sandbox {
         }
     }
 
-    /// How to run `script` with bash; `None` when it may not run. `tmp` is a directory for its
-    /// temporary files.
-    pub fn command(
+    /// How to run a program with its arguments; `None` when it may not run. `tmp` is a directory
+    /// for its temporary files.
+    pub fn words(
         &self,
-        script: &str,
+        words: Vec<String>,
         cwd: &Path,
         roots: &[PathBuf],
         tmp: &Path,
-    ) -> Option<CommandLine> {
-        let bash = ["bash", "--noprofile", "--norc", "-c", script].map(str::to_owned);
-        match self {
+    ) -> Option<Vec<String>> {
+        let mut caged = match self {
             Self::Off
             | Self::Unavailable {
                 is_required: false, ..
-            } => {
-                let [program, args @ ..] = bash;
-                Some((program.into(), args.into()))
-            }
+            } => return Some(words),
             Self::Unavailable {
                 is_required: true, ..
-            } => None,
+            } => return None,
             Self::Bubblewrap {
                 program,
                 allow_network,
-            } => {
-                let mut args = bubblewrap::args(cwd, roots, *allow_network);
-                args.extend(bash);
-                Some((program.clone(), args))
-            }
-            Self::Landlock { allow_network, .. } => {
-                let mut args = confine::args(roots, tmp, *allow_network);
-                args.extend(bash);
-                Some(("/proc/self/exe".into(), args))
-            }
-        }
+            } => bubblewrap::words(program, cwd, roots, *allow_network),
+            Self::Landlock { allow_network, .. } => confine::words(roots, tmp, *allow_network),
+        };
+        caged.extend(words);
+        Some(caged)
     }
 
     /// The directory for temporary files of a command, where it cannot have `/tmp`.
@@ -200,25 +187,27 @@ mod tests {
         };
         let roots = [PathBuf::from("/proj")];
         let (cwd, tmp) = (Path::new("/proj"), Path::new("/t"));
-        let (_, args) = sandbox.command("id", cwd, &roots, tmp).unwrap();
-        let line = args.join(" ");
-        assert!(line.contains("--ro-bind / /"));
-        assert!(line.contains("--unshare-net") && line.contains("--tmpfs /run"));
+        let line = |sandbox: &Sandbox| {
+            let words = sandbox.words(vec!["id".into(), "-u".into()], cwd, &roots, tmp);
+            words.unwrap().join(" ")
+        };
+        let caged = line(&sandbox);
+        assert!(caged.starts_with("/usr/bin/bwrap --ro-bind / /"));
+        assert!(caged.contains("--unshare-net") && caged.contains("--tmpfs /run"));
         assert!(
-            line.find("--bind /proj /proj").unwrap()
-                < line.find("--ro-bind-try /proj/.git/hooks").unwrap()
+            caged.find("--bind /proj /proj").unwrap()
+                < caged.find("--ro-bind-try /proj/.git/hooks").unwrap()
         );
-        assert!(line.ends_with("-- bash --noprofile --norc -c id"));
+        assert!(caged.ends_with("-- id -u"));
         let sandbox = Sandbox::Landlock {
             allow_network: true,
             why: String::new(),
         };
-        let (program, args) = sandbox.command("id", cwd, &roots, tmp).unwrap();
-        assert_eq!(program, Path::new("/proc/self/exe"));
         assert_eq!(
-            args.join(" "),
-            "confine --network --write /proj --write /t -- bash --noprofile --norc -c id"
+            line(&sandbox),
+            "/proc/self/exe confine --network --write /proj --write /t -- id -u"
         );
+        assert_eq!(line(&Sandbox::Off), "id -u");
     }
 
     #[test]
@@ -236,7 +225,7 @@ mod tests {
             "{warning}"
         );
         assert_eq!(
-            sandbox.command("id", Path::new("/"), &[], Path::new("/t")),
+            sandbox.words(vec!["id".into()], Path::new("/"), &[], Path::new("/t")),
             None
         );
         let lenient = SandboxSettings {
@@ -247,7 +236,7 @@ mod tests {
         assert!(sandbox.warning().unwrap().contains("without one"));
         assert!(
             sandbox
-                .command("id", Path::new("/"), &[], Path::new("/t"))
+                .words(vec!["id".into()], Path::new("/"), &[], Path::new("/t"))
                 .is_some()
         );
         let off = Sandbox::find(&SandboxSettings::default(), Some("/nowhere"));

@@ -3,6 +3,7 @@
 mod apply_diff;
 mod bash;
 mod browser;
+mod child;
 mod edit;
 mod git;
 mod glob;

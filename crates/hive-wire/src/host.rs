@@ -16,7 +16,7 @@ pub use harness::{
 };
 pub use lifecycle::{
     AllStopped, Defaults, Destroy, Destroyed, Kill, Output, ReadOutput, Rebuild, Restart, Spawn,
-    Start, StopAll, StopFailure,
+    Start, StopAll, StopFailure, UpdateAll, Updated,
 };
 
 pub use crate::approval::{
@@ -65,6 +65,7 @@ commands! {
         "pending" => Pending -> ApprovalList,
         "approve" => Approve -> Decided,
         "deny" => Deny -> Decided,
+        "update_all" => UpdateAll -> Updated,
     }
 }
 
@@ -235,6 +236,23 @@ pub struct AgentRow {
     /// What the operator should know: why it failed, or why it is where it is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+    /// Whether it was made with another revision of the hive: a rebuild brings it up to date.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
+    /// Links on its card and its page, as it says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<DashboardLink>,
+}
+
+/// A link on an agent's card and page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DashboardLink {
+    /// What it says.
+    pub label: String,
+    /// Where it leads: an http(s) address.
+    pub url: String,
+    /// A sign before it; may be empty.
+    pub icon: String,
 }
 
 /// Lists the agents.

@@ -151,6 +151,7 @@ fn every_command_of_the_host_socket_is_described() {
         Pending,
         Approve,
         Deny,
+        UpdateAll,
     );
     check_socket(
         "## Host socket",

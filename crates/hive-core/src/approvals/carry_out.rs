@@ -266,7 +266,7 @@ async fn settle_into(host: &Arc<Host>, agent: &AgentName) -> Result<Done, WireEr
 }
 
 /// Waits until an agent that should run has come up: its harness is there and has asked for work.
-async fn trial(host: &Arc<Host>, agent: &AgentName) -> Done {
+pub(crate) async fn trial(host: &Arc<Host>, agent: &AgentName) -> Result<(), String> {
     let name = agent.clone();
     let found = host
         .broker

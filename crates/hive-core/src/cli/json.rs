@@ -167,6 +167,7 @@ struct Agent<'a> {
     created_at: Timestamp,
     pid: Option<u32>,
     note: &'a str,
+    stale: bool,
 }
 
 impl<'a> From<&'a host::AgentRow> for Agent<'a> {
@@ -187,6 +188,7 @@ impl<'a> From<&'a host::AgentRow> for Agent<'a> {
             created_at: row.created_at,
             pid: row.pid,
             note: &row.note,
+            stale: row.stale,
         }
     }
 }

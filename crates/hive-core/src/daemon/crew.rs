@@ -23,6 +23,7 @@ use crate::{
     permissions::Gate,
     repos::Tree,
     supervisor::{self, Binaries, Supervisor, keeper_command},
+    updates::Revision,
 };
 
 /// The file that Claude Code keeps a login in.
@@ -118,6 +119,14 @@ pub(super) fn supervisor(means: &Means, around: &Around<'_>) -> Arc<Supervisor> 
         model: means.model.clone(),
         runtime: Arc::new(ProcessRuntime::new(around.paths.agents(), keeper_command())),
         binaries: means.binaries.clone(),
+        revision: Revision::now(
+            means
+                .binaries
+                .harness
+                .as_deref()
+                .unwrap_or(&means.binaries.dir),
+            std::env::var("HYPERHIVE_FLAKE").ok().as_deref(),
+        ),
         dashboard_port: around.dashboard_port,
         tasks: around.tasks.clone(),
         stop: around.stop.clone(),

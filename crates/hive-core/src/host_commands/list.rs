@@ -6,13 +6,14 @@ use hive_store::{Mail, sqlite::AgentRecord};
 use hive_wire::{
     WireError,
     agent::InboxStatus,
-    host::{AgentRow, AgentState, Agents, List},
+    host::{AgentRow, AgentState, Agents, List, Runtime},
 };
 
 use super::Host;
 use crate::{
     broker::Desk,
     harnesses::{Harnesses, state_of},
+    links,
     supervisor::{Phase, Supervisor},
 };
 
@@ -95,6 +96,11 @@ pub(super) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> Agent
     };
     let stands = stands(&host.supervisor, &host.harnesses, &agent);
     AgentRow {
+        stale: host.supervisor.is_stale(&agent),
+        links: match agent.runtime {
+            Runtime::None => Vec::new(),
+            _ => links::read(&host.paths.agent_dirs(&agent.name).state),
+        },
         state: stands.state,
         engine: stands.engine,
         model: stands.model,

@@ -295,7 +295,7 @@ async fn a5_one_who_waits_has_the_answer_in_the_reply_and_no_mail() {
     let mut ada = hive.peer("ada");
     ada.say(&ask(600));
     eventually("the operator is asked", || open().len() == 1);
-    let id = open()[0]["id"].to_string();
+    let id = open()[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(hive.cli(&["answer", &id, "you may"]).code, 0);
     let answered = ok(ada.hear());
     assert_eq!(

@@ -20,6 +20,7 @@ mod liar;
 mod limits;
 mod loose_ends;
 mod mail;
+mod mcp;
 mod pages;
 mod peer;
 mod reports;

@@ -19,10 +19,10 @@ pub(super) fn find(path: Option<&str>, allow_network: bool) -> Result<PathBuf, S
         .map(|dir| Path::new(dir).join("bwrap"))
         .find(|program| program.is_file())
         .ok_or("bubblewrap (bwrap) is not installed")?;
-    let mut args = args(Path::new("/"), &[], allow_network);
-    args.push("true".into());
+    let words = words(&program, Path::new("/"), &[], allow_network);
     let trial = Command::new(&program)
-        .args(args)
+        .args(&words[1..])
+        .arg("true")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -42,9 +42,15 @@ pub(super) fn find(path: Option<&str>, allow_network: bool) -> Result<PathBuf, S
     Err("bubblewrap may not make namespaces here".to_owned())
 }
 
-/// Its arguments up to the command.
-pub(super) fn args(cwd: &Path, roots: &[PathBuf], allow_network: bool) -> Vec<String> {
-    let mut args: Vec<String> = [
+/// What goes before the command.
+pub(super) fn words(
+    program: &Path,
+    cwd: &Path,
+    roots: &[PathBuf],
+    allow_network: bool,
+) -> Vec<String> {
+    let mut args = vec![program.to_string_lossy().into_owned()];
+    let always = [
         "--ro-bind",
         "/",
         "/",
@@ -58,9 +64,8 @@ pub(super) fn args(cwd: &Path, roots: &[PathBuf], allow_network: bool) -> Vec<St
         "--unshare-ipc",
         "--die-with-parent",
         "--new-session",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+    ];
+    args.extend(always.map(str::to_owned));
     if !allow_network {
         // Sockets of the system's services lie there: they are a network too.
         args.extend(["--unshare-net", "--tmpfs", "/run"].map(str::to_owned));

@@ -61,9 +61,9 @@ pub(super) fn check(allow_network: bool) -> Result<(), String> {
     }
 }
 
-/// The arguments of this program up to the command.
-pub(super) fn args(roots: &[PathBuf], tmp: &Path, allow_network: bool) -> Vec<String> {
-    let mut args = vec!["confine".to_owned()];
+/// What goes before the command: this program itself.
+pub(super) fn words(roots: &[PathBuf], tmp: &Path, allow_network: bool) -> Vec<String> {
+    let mut args = vec!["/proc/self/exe".to_owned(), "confine".to_owned()];
     if allow_network {
         args.push("--network".into());
     }

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use hive_testkit::{claude, waiting::until};
+use hive_testkit::waiting::until;
 use hive_wire::{agent::MessageState, control::ControlAction};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -116,7 +116,7 @@ async fn a_frozen_stream_is_ended_by_the_silence_timer() {
     );
 }
 
-/// `claude` leaves after its result, so a wrapper stays in its place.
+/// An engine leaves after its result, so a wrapper stays in its place.
 #[tokio::test]
 async fn a_process_that_never_exits_is_ended_and_its_result_counts() {
     let Some(stage) = Stage::set("[[rule]]\nanswer.text = 'ok'").await else {
@@ -125,7 +125,7 @@ async fn a_process_that_never_exits_is_ended_and_its_result_counts() {
     let lingering = stage.path("lingering");
     let script = format!(
         "#!/bin/sh\n'{}' \"$@\" || exit\ncase $* in *--print*) exec sleep 100000 ;; esac\n",
-        claude::claude().unwrap().display()
+        crate::engine::under_test().unwrap().display()
     );
     fs::write(&lingering, script).unwrap();
     fs::set_permissions(&lingering, fs::Permissions::from_mode(0o755)).unwrap();
@@ -139,6 +139,8 @@ async fn a_process_that_never_exits_is_ended_and_its_result_counts() {
     }
     stage.turns_ended(2).await;
     assert_eq!(stage.outcomes(), ["ok", "ok"]);
+    stage.signal(Signal::TERM);
+    assert_eq!(stage.ended().await, Some(0));
     gone(&stage.path("state")).await;
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     hyperhive::Hyperhive,
     options::Purpose,
-    toolbox::{Call, Effect, Failure, Tool},
+    toolbox::{AnswerForm, Call, Effect, Failure, Tool},
 };
 
 /// The operator's yes.
@@ -70,6 +70,8 @@ impl Tool<Hyperhive> for PermissionPrompt {
     const DESCRIPTION: &'static str = "For the engine: asks the operator whether a call of a tool \
         may run. There is no use in calling it yourself; it permits nothing.";
     const EFFECT: Effect = Effect::Adds;
+    // The contract asks for a single text.
+    const ANSWER: AnswerForm = AnswerForm::Text;
     type Args = Args;
     type Reply = Reply;
 
