@@ -58,7 +58,7 @@ impl Listener {
 
 /// Binds in a directory that is private already, so that there is no moment at which others could
 /// connect; the mode is set all the same.
-fn bind(path: &Path) -> io::Result<UnixListener> {
+pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
     let dir = path.parent().unwrap_or(Path::new("/")).canonicalize()?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let real = dir.join(name);

@@ -4,7 +4,7 @@ use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use hive_runtime::{Exit, Instance, RuntimeError, State};
 use hive_store::sqlite::{AgentRecord, Run, Wanted};
-use hive_wire::{AgentName, ErrorCode, Timestamp, WireError, text};
+use hive_wire::{AgentName, ErrorCode, Timestamp, WireError, host, text};
 use serde_json::json;
 use tokio::{
     io::{Interest, unix::AsyncFd},
@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{
-    Phase, Post, Standing, Supervisor, dirs, full, notice,
+    Phase, Post, Standing, Supervisor, dirs, extra, flake, full, notice,
     plan::{self, Action, Ends, Verdict},
     set_run, spec,
 };
@@ -181,6 +181,10 @@ impl Task {
             Ok(instance) => {
                 let data = json!({"pid": instance.pid(), "generation": instance.generation});
                 self.report("agent_started", data).await?;
+                let parts = &self.supervisor.parts;
+                parts
+                    .revision
+                    .note(&parts.configs, &agent.name, agent.runtime);
                 self.watched = Some(Watched {
                     generation: instance.generation,
                     started_at: instance.started_at,
@@ -206,8 +210,14 @@ impl Task {
         };
         let dirs =
             dirs::prepare(&parts.paths, &agent.name).map_err(|error| format!("{error:#}"))?;
-        Ok(spec::of(spec::Inputs {
+        let grants = parts.gate.grants(&agent.name);
+        let applied = parts.configs.get(&agent.name);
+        extra::write(&dirs.run, &applied).map_err(|error| format!("{error:#}"))?;
+        let spec = spec::of(spec::Inputs {
             agent,
+            groups: grants.groups(),
+            applied: &applied,
+            proposed: parts.paths.proposed(),
             config: &parts.config,
             model: &parts.model,
             engine: &engine.command,
@@ -217,7 +227,11 @@ impl Task {
             binaries: &parts.binaries.dir,
             dashboard_port: parts.dashboard_port,
             var: &|name| std::env::var(name).ok(),
-        }))
+        });
+        if agent.runtime == host::Runtime::Nixos {
+            flake::write(parts, agent, &spec.env).map_err(|error| format!("{error:#}"))?;
+        }
+        Ok(spec)
     }
 
     /// Takes note when a run that was watched has ended by itself.
@@ -328,7 +342,10 @@ impl Task {
                 pid,
                 problem: match (phase, &run.failure) {
                     (Phase::Failed, Some(failure)) => failure.clone(),
-                    (Phase::Starting, _) => standing.problem.clone(),
+                    // What went wrong before somebody asked for a new beginning is over.
+                    (Phase::Starting, _) if standing.generation == run.generation => {
+                        standing.problem.clone()
+                    }
                     _ => String::new(),
                 },
             };
