@@ -1,6 +1,7 @@
 // Who looks at the page: somebody with a token, or nobody yet.
 
 import { signal } from "@preact/signals";
+import { tell } from "./ui/toasts.tsx";
 import { ApiError, dropToken, keepToken, post, token } from "./api/client.ts";
 
 export type Session = "asking" | "in" | "out";
@@ -29,6 +30,8 @@ export async function enter(code: string): Promise<void> {
   } catch (error) {
     refusal.value = error instanceof ApiError ? error.message : "The host does not answer.";
     session.value = token() === null ? "out" : "in";
+    // Whoever is in already keeps their session, and is told why the link did nothing.
+    if (session.value === "in") tell(refusal.value);
   }
 }
 

@@ -1,6 +1,7 @@
 //! `hive.toml`: everything is optional, and a word that means nothing is an error.
 
 mod engine;
+mod notify;
 
 use std::{io, ops::RangeInclusive, path::Path, time::Duration};
 
@@ -9,6 +10,7 @@ use hive_wire::{host::Runtime, text};
 use serde::{Deserialize, de};
 
 pub use engine::{Engine, EngineEnv};
+pub use notify::{Notify, NotifyKind, QuietHours, Secret};
 
 /// The whole configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -24,6 +26,8 @@ pub struct Config {
     pub agents: Agents,
     /// How much of everything.
     pub limits: Limits,
+    /// Who is told of what waits for the operator.
+    pub notify: Notify,
 }
 
 /// Who this hive is (C15).
@@ -250,6 +254,7 @@ impl Config {
         config.limits.check()?;
         config.engine.check()?;
         config.agents.check()?;
+        config.notify.check()?;
         Ok(config)
     }
 }

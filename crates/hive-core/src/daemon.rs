@@ -32,6 +32,7 @@ use crate::{
     host_commands::Host,
     metrics::Metrics,
     model::Rehearsal,
+    notifier::{self, Notifier},
     paths::Paths,
     roster::Roster,
     server::{Limits, Listener},
@@ -134,12 +135,14 @@ impl Running {
             tasks: tasks.clone(),
             stop: stop.clone(),
             started_at: Timestamp::now(),
+            notifier: Notifier::new(&config.notify, &format!("http://{address}")),
             dashboard: format!("http://{address}"),
             config: Arc::clone(&config),
         });
         open_doors(&host, &agents, http, address)?;
         crew::muster(&host, setup.mode, &means, &agents).await;
         listen_for_operator(&host)?;
+        tasks.spawn(notifier::run(Arc::clone(&host)));
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {
             host,

@@ -10,7 +10,7 @@ mod destroy;
 mod discard;
 mod events;
 mod history;
-mod inbox;
+pub(crate) mod inbox;
 pub(crate) mod info;
 pub(crate) mod kill;
 pub(crate) mod lift;
@@ -50,6 +50,7 @@ use crate::{
     config::Config,
     harnesses::Harnesses,
     metrics::Metrics,
+    notifier::Notifier,
     paths::Paths,
     server::{Listener, Outbox, Service},
     supervisor::{Supervisor, Wish},
@@ -67,6 +68,8 @@ pub(crate) struct Host {
     /// Who may look at which page.
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
+    /// Who is told of what waits.
+    pub(crate) notifier: Notifier,
     /// Held while an agent comes or goes, so that registry and sockets change together.
     pub(crate) lifecycle: tokio::sync::Mutex<()>,
     /// The agents' sockets.

@@ -11,19 +11,33 @@
 
 mod actions;
 mod auth;
+mod beneath;
 mod call;
+mod etag;
 mod events;
+mod files;
 mod guard;
 mod input;
+mod links;
+mod log;
 mod login;
+mod metrics;
+mod notifier;
+mod once;
 mod openapi;
 mod output;
+mod past;
 mod patience;
+mod ready;
+mod reminders;
+mod render;
 mod serve;
 mod shell;
 mod state;
 mod stats;
 mod table;
+mod tasks;
+mod traffic;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -35,7 +49,7 @@ use crate::{access::Audience, host_commands::Host, metrics::Metrics};
 pub(crate) use serve::{Limits, serve};
 
 /// The most event streams on one port at a time.
-const MAX_STREAMS: usize = 32;
+const MAX_STREAMS: usize = 100;
 
 /// One port.
 #[derive(Clone)]
@@ -48,6 +62,10 @@ pub(crate) struct Site {
     hosts: Arc<[String]>,
     /// Seats for event streams.
     streams: Arc<Semaphore>,
+    /// Answers that may be asked for again.
+    answers: Arc<once::Answers>,
+    /// What was asked so far.
+    traffic: Arc<traffic::Traffic>,
 }
 
 impl Site {
@@ -64,6 +82,8 @@ impl Site {
             audience: Arc::new(audience),
             hosts: guard::own_hosts(address, &host.config.dashboard.hosts),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            answers: Arc::default(),
+            traffic: Arc::default(),
         }
     }
 }
@@ -77,6 +97,9 @@ pub(crate) fn router(site: Site) -> Router {
     router
         .fallback(output::no_such_page)
         .method_not_allowed_fallback(output::no_such_method)
+        .layer(middleware::from_fn(etag::compare))
+        .layer(middleware::from_fn_with_state(site.clone(), once::do_once))
+        .layer(middleware::from_fn_with_state(site.clone(), traffic::count))
         .layer(middleware::from_fn_with_state(
             site.clone(),
             auth::require_token,

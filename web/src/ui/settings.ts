@@ -21,6 +21,8 @@ const LEET: Record<string, string> = {
   Restart: "R3ST4RT",
   Stop: "ST0P",
   Start: "ST4RT",
+  Pause: "P4US3",
+  Resume: "R3SUM3",
   Destroy: "DESTR0Y",
   "Update all": "UPD4TE 4LL",
   "Request spawn": "R3QU3ST SP4WN",

@@ -15,7 +15,7 @@ use super::{Site, output::Refused};
 use crate::access::Audience;
 
 /// The largest body of a request.
-const MAX_BYTES: usize = 512 * 1024;
+pub(super) const MAX_BYTES: usize = 512 * 1024;
 /// How long it may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -9,7 +9,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use super::{Site, output};
+use serde::Deserialize;
+
+use super::{Site, output, stats::Asked};
 use crate::access::Audience;
 
 /// A file of the built page.
@@ -22,13 +24,21 @@ struct Asset {
 
 include!(concat!(env!("OUT_DIR"), "/page.rs"));
 
-/// What the page may do: load its own script and style, and talk to its own origin.
+/// What the page may do: load its own script and style, and talk to its own origin. No text ever
+/// becomes markup or script: browsers that know trusted types refuse it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; \
-                      frame-ancestors 'none'";
+                      frame-ancestors 'none'; require-trusted-types-for 'script'; \
+                      trusted-types 'none'";
 /// The names of built files change with what is in them.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 const ICON: &str = include_str!("icon.svg");
+
+#[derive(Deserialize)]
+pub(super) struct Badge {
+    /// How many things wait; shown on the mark.
+    n: Option<u8>,
+}
 
 /// `GET /`: the shell, which says whose page it is.
 pub(super) async fn page(State(site): State<Site>) -> Response {
@@ -63,8 +73,19 @@ pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Respo
     (kind, asset.plain).into_response()
 }
 
-/// `GET /icon`: the mark of the hive.
-pub(super) async fn icon() -> Response {
+/// `GET /icon`: the mark of the hive, with the number of waiting things that the page asks for.
+pub(super) async fn icon(Asked(badge): Asked<Badge>) -> Response {
+    let waiting = badge.n.filter(|waiting| *waiting > 0).map(|waiting| {
+        format!(
+            "<circle cx=\"44\" cy=\"44\" r=\"20\" fill=\"#c62828\"/><text x=\"44\" y=\"53\" \
+             font-family=\"sans-serif\" font-weight=\"bold\" font-size=\"26\" fill=\"#fff\" \
+             text-anchor=\"middle\">{waiting}</text></svg>"
+        )
+    });
+    let mark = waiting.map_or_else(
+        || ICON.to_owned(),
+        |waiting| ICON.replace("</svg>", &waiting),
+    );
     let headers = [
         (header::CONTENT_TYPE, "image/svg+xml"),
         // Drawn, not run: an agent's own mark may come here one day.
@@ -73,5 +94,5 @@ pub(super) async fn icon() -> Response {
             "default-src 'none'; style-src 'unsafe-inline'; sandbox",
         ),
     ];
-    (StatusCode::OK, headers, ICON).into_response()
+    (StatusCode::OK, headers, mark).into_response()
 }

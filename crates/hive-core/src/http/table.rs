@@ -1,13 +1,11 @@
 //! Every route of a port, once: for the router and for the OpenAPI document.
 
-use super::{Site, actions, call, events, login, openapi, shell, state, stats};
-use crate::access::Audience;
-use axum::{
-    extract::State,
-    http::header,
-    response::{IntoResponse, Response},
-    routing::{MethodRouter, get, post},
+use super::{
+    Site, actions, call, events, files, log, login, metrics, notifier, openapi, past, ready,
+    reminders, render, shell, state, stats, tasks,
 };
+use crate::access::Audience;
+use axum::routing::{MethodRouter, get, post};
 
 /// One route.
 pub(super) struct Route {
@@ -67,7 +65,30 @@ const HIVE_EVENTS: &[Field] = &[
     optional("after", "string"),
     optional("recent", "integer"),
     optional("about", "string"),
+    optional("watch", "string"),
 ];
+const PAST: &[Field] = &[optional("before", "string"), optional("limit", "integer")];
+const PATH: &[Field] = &[optional("path", "string")];
+const TAIL: &[Field] = &[optional("stream", "string"), optional("from", "integer")];
+const LOG: &[Field] = &[
+    optional("format", "string"),
+    optional("about", "string"),
+    optional("contains", "string"),
+    optional("limit", "integer"),
+];
+const REMINDER: &[Field] = &[
+    required("agent"),
+    Field {
+        name: "reminder_id",
+        kind: "integer",
+        required: true,
+    },
+];
+const PIECES: &[Field] = &[Field {
+    name: "pieces",
+    kind: "array",
+    required: true,
+}];
 
 /// Every route of a port of this audience.
 pub(super) fn routes(audience: &Audience) -> Vec<Route> {
@@ -86,6 +107,8 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
         "Whether the daemon answers",
         get(|| async { "ok\n" }),
     );
+    let what = "Whether the hive takes mail";
+    table.open("GET", "/readyz", what, get(ready::ready));
     table.open(
         "POST",
         "/api/login",
@@ -105,9 +128,16 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
         &[],
         get(openapi::show),
     );
+    let what = "What agents wrote, as parts that are safe to show";
+    table.post("/api/render", what, PIECES, post(render::render));
     match audience {
         Audience::Operator => {
-            table.get("/metrics", "Metrics for Prometheus", &[], get(metrics));
+            table.get(
+                "/metrics",
+                "Metrics for Prometheus",
+                &[],
+                get(metrics::show),
+            );
             table.get("/api/state", "How the hive stands", &[], get(state::hive));
             let what = "What happens in the hive, as server-sent events";
             table.get("/api/events", what, HIVE_EVENTS, get(events::of_hive));
@@ -117,9 +147,25 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
             table.post("/api/call", what, COMMAND, post(call::call));
             let what = "What the turns of all agents add up to, by day";
             table.get("/api/stats", what, DAYS, get(stats::of_hive));
+            let what = "The agents' reminders, the next one first";
+            table.get("/api/reminders", what, &[], get(reminders::list));
+            let what = "Deletes a reminder";
+            let cancel = post(reminders::cancel);
+            table.post("/api/reminders/cancel", what, REMINDER, cancel);
+            let what = "Who is told of what waits for the operator";
+            table.get("/api/notifier", what, &[], get(notifier::show));
+            let what = "Tells them something, to see whether it arrives";
+            let test = post(notifier::test);
+            table.post("/api/notifier/test", what, &[], test);
+            let what = "The event log as a file";
+            table.get("/api/log", what, LOG, get(log::download));
             table.agent("/api/agents/{name}");
         }
-        Audience::Agent(_) => table.agent("/api"),
+        Audience::Agent(_) => {
+            let what = "The agent's own static files, sandboxed";
+            table.open("GET", "/own/{*path}", what, get(files::own));
+            table.agent("/api");
+        }
     }
     table.routes
 }
@@ -135,6 +181,14 @@ impl Table {
         self.get(at("state"), "How the agent stands", &[], get(state::agent));
         let what = "What happens to the agent, as server-sent events";
         self.get(at("events"), what, EVENTS, get(events::of_agent));
+        let what = "The agent's events page by page, backwards";
+        self.get(at("past"), what, PAST, get(past::past));
+        let what = "The agent's notes: a directory, or a file";
+        self.get(at("files"), what, PATH, get(files::show));
+        let what = "The agent's background commands, newest first";
+        self.get(at("tasks"), what, &[], get(tasks::list));
+        let what = "What such a command wrote";
+        self.get(at("tasks/{id}"), what, TAIL, get(tasks::tail));
         let what = "Sends the agent a message as the operator";
         self.post(at("send"), what, MESSAGE, post(actions::send));
         self.post(
@@ -234,12 +288,4 @@ impl Table {
     fn last(&mut self) -> &mut Route {
         self.routes.last_mut().expect("a route was just added")
     }
-}
-
-async fn metrics(State(site): State<Site>) -> Response {
-    let kind = [(
-        header::CONTENT_TYPE,
-        "application/openmetrics-text; version=1.0.0; charset=utf-8",
-    )];
-    (kind, site.metrics.render()).into_response()
 }

@@ -1,0 +1,176 @@
+//! `GET files`: an agent's notes, to look at; and its own static files, under `/own/`.
+
+use std::{io, path::PathBuf};
+
+use axum::{
+    extract::{Path, State},
+    http::header,
+    response::{IntoResponse, Response},
+};
+use hive_wire::{ErrorCode, Timestamp, WireError};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Site,
+    beneath::{self, Found},
+    input::Target,
+    output,
+    stats::Asked,
+};
+use crate::access::Audience;
+
+/// How much of a file is shown.
+const MAX_SHOWN: usize = 256 * 1024;
+/// The largest static file.
+const MAX_STATIC: usize = 32 * 1024 * 1024;
+/// An agent's own pages run in an origin of their own: they see nothing of the hive's page, and
+/// may load only what lies beside them.
+const SANDBOX: &str = "sandbox allow-scripts allow-forms allow-popups; default-src 'self' \
+                       'unsafe-inline' data: blob:; base-uri 'none'; form-action 'none'; \
+                       frame-ancestors 'none'";
+
+#[derive(Deserialize)]
+pub(super) struct Where {
+    #[serde(default)]
+    path: String,
+}
+
+/// A directory, or the beginning of a file.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Shown {
+    Directory {
+        path: String,
+        entries: Vec<Row>,
+    },
+    File {
+        path: String,
+        size: u64,
+        text: String,
+        is_cut: bool,
+        is_binary: bool,
+    },
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    is_dir: bool,
+    size: u64,
+    modified_at: Timestamp,
+}
+
+pub(super) async fn show(
+    State(site): State<Site>,
+    Target(name): Target,
+    Asked(asked): Asked<Where>,
+) -> Response {
+    if let Err(error) = site.host.find(name.clone()).await {
+        return output::answer::<()>(Err(error));
+    }
+    let root = site.host.paths.agent_dirs(&name).state;
+    let work = move || look(root, asked.path);
+    output::answer(match site.host.tasks.spawn_blocking(work).await {
+        Ok(Ok(shown)) => Ok(shown),
+        Ok(Err(error)) => Err(no_file(&error)),
+        Err(error) => Err(WireError::new(ErrorCode::Storage, error.to_string())),
+    })
+}
+
+/// What is said of a file that cannot be shown.
+pub(super) fn no_file(error: &io::Error) -> WireError {
+    match error.kind() {
+        io::ErrorKind::NotFound => WireError::new(ErrorCode::NotFound, "there is no such file")
+            .hint("links and special files are not followed"),
+        _ => WireError::new(ErrorCode::Storage, format!("cannot read the file: {error}")),
+    }
+}
+
+fn look(root: PathBuf, path: String) -> io::Result<Shown> {
+    match beneath::open(&root, &path) {
+        Ok(Found::Directory(entries)) => {
+            let entries = entries.into_iter().map(|entry| Row {
+                name: entry.name,
+                is_dir: entry.is_dir,
+                size: entry.size,
+                modified_at: Timestamp::from_millis(entry.modified.saturating_mul(1000)),
+            });
+            let entries = entries.collect();
+            Ok(Shown::Directory { path, entries })
+        }
+        Ok(Found::File(mut file)) => {
+            let bytes = file.read(0, MAX_SHOWN)?;
+            let is_binary = bytes.contains(&0);
+            Ok(Shown::File {
+                path,
+                size: file.size,
+                is_cut: file.size > bytes.len() as u64,
+                text: if is_binary {
+                    String::new()
+                } else {
+                    String::from_utf8_lossy(&bytes).into_owned()
+                },
+                is_binary,
+            })
+        }
+        // An agent that has not run yet has no notes.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_empty() => {
+            Ok(Shown::Directory {
+                path,
+                entries: Vec::new(),
+            })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// `GET /own/PATH` on an agent's port (T32).
+pub(super) async fn own(State(site): State<Site>, Path(path): Path<String>) -> Response {
+    let Audience::Agent(name) = &*site.audience else {
+        return output::no_such_page().await;
+    };
+    let root = site.host.paths.agent(name).join("static");
+    let kind = kind_of(&path);
+    let work = move || -> io::Result<Vec<u8>> {
+        let index = format!("{path}/index.html");
+        let found = match beneath::open(&root, &path)? {
+            Found::Directory(_) => beneath::open(&root, &index)?,
+            file => file,
+        };
+        match found {
+            Found::File(mut file) if file.size <= MAX_STATIC as u64 => file.read(0, MAX_STATIC),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    };
+    match site.host.tasks.spawn_blocking(work).await {
+        Ok(Ok(bytes)) => {
+            let headers = [
+                (header::CONTENT_TYPE, kind),
+                (header::CONTENT_SECURITY_POLICY, SANDBOX),
+            ];
+            (headers, bytes).into_response()
+        }
+        _ => output::no_such_page().await,
+    }
+}
+
+/// The type of a file by its name; what is not known is not shown but saved.
+fn kind_of(path: &str) -> &'static str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match name.rsplit_once('.').map(|(_, end)| end) {
+        None | Some("html" | "htm") => "text/html; charset=utf-8",
+        Some("js" | "mjs") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("json") => "application/json",
+        Some("txt" | "md" | "log") => "text/plain; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("jpg" | "jpeg") => "image/jpeg",
+        Some("gif") => "image/gif",
+        Some("webp") => "image/webp",
+        Some("ico") => "image/x-icon",
+        Some("woff2") => "font/woff2",
+        Some("wasm") => "application/wasm",
+        Some(_) => "application/octet-stream",
+    }
+}
