@@ -20,3 +20,4 @@ pub mod link;
 pub mod reference;
 pub mod rng;
 pub mod turns;
+pub mod waiting;

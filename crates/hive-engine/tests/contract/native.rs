@@ -1,5 +1,6 @@
 //! What only `hive-engine` does.
 
+use hive_testkit::waiting::until;
 use serde_json::json;
 
 use crate::support::{Engine, Run, Stage};
@@ -235,11 +236,7 @@ async fn what_a_bash_call_started_ends_with_it() {
         Err(_) => true,
         Ok(stat) => stat.contains(") Z "),
     };
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
-    while !is_gone() {
-        assert!(std::time::Instant::now() < deadline, "{pid} still runs");
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    until("the command is gone", is_gone).await;
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The plug pulled at any place: engine, harness, host, and streams that freeze.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
+use hive_testkit::{claude, waiting::until};
 use hive_wire::{agent::MessageState, control::ControlAction};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -20,6 +21,11 @@ fn engine(state: &Path) -> u32 {
     let engines: Vec<_> = engines.collect();
     assert_eq!(engines.len(), 1, "one engine: {engines:?}");
     engines[0]
+}
+
+/// Waits until no process of a harness is left.
+async fn gone(state: &Path) {
+    until("nothing runs", || processes_of(state).is_empty()).await;
 }
 
 async fn mid_turn(stage: &mut Stage) -> hive_wire::MessageId {
@@ -64,10 +70,7 @@ async fn a_killed_harness_leaves_nothing_and_its_message_comes_again() {
     let state = stage.path("state");
     assert!(!processes_of(&state).is_empty());
     stage.kill_harness().await;
-    while !processes_of(&state).is_empty() {
-        // Nothing tells when processes that are not ours are gone.
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    gone(&state).await;
     assert_eq!(
         stage.receipt(id).await.state,
         MessageState::Leased,
@@ -109,6 +112,32 @@ async fn a_frozen_stream_is_ended_by_the_silence_timer() {
         "{}",
         stage.story()
     );
+}
+
+/// `claude` leaves after its result, so a wrapper stays in its place.
+#[tokio::test]
+async fn a_process_that_never_exits_is_ended_and_its_result_counts() {
+    let Some(stage) = Stage::set("[[rule]]\nanswer.text = 'ok'").await else {
+        return;
+    };
+    let lingering = stage.path("lingering");
+    let script = format!(
+        "#!/bin/sh\n'{}' \"$@\" || exit\ncase $* in *--print*) exec sleep 100000 ;; esac\n",
+        claude::claude().unwrap().display()
+    );
+    fs::write(&lingering, script).unwrap();
+    fs::set_permissions(&lingering, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut stage = stage
+        .with("HIVE_ENGINE", lingering.to_str().unwrap())
+        .with("HIVE_ENGINE_EXIT_SECS", "1");
+    stage.start();
+    for _ in 0..2 {
+        let id = stage.send("hello").await;
+        assert_eq!(stage.acked(id).await.deliveries, 1);
+    }
+    stage.turns_ended(2).await;
+    assert_eq!(stage.outcomes(), ["ok", "ok"]);
+    gone(&stage.path("state")).await;
 }
 
 #[tokio::test]
