@@ -16,6 +16,8 @@ mod post_turn_counts;
 mod receipt;
 mod recv;
 mod remind;
+mod request_apply_commit;
+mod request_spawn;
 mod requeue_inflight;
 mod send;
 mod set_status;
@@ -34,6 +36,7 @@ use hive_wire::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    approvals::Approvals,
     broker::{Broker, Presence},
     config::Config,
     harnesses::Harnesses,
@@ -47,6 +50,7 @@ pub(crate) struct Caller {
     pub(crate) name: AgentName,
     pub(crate) broker: Broker,
     pub(crate) harnesses: Arc<Harnesses>,
+    pub(crate) approvals: Arc<Approvals>,
     pub(crate) config: Arc<Config>,
     pub(crate) paths: Paths,
     pub(crate) tasks: TaskTracker,
@@ -95,6 +99,12 @@ impl Service for Caller {
             AgentRequest::PostState(command) => post_state::run(self, command, outbox.expect(id)),
             AgentRequest::PostEvents(command) => post_events::run(self, command, outbox.expect(id)),
             AgentRequest::Control(command) => control::run(self, command, outbox.expect(id)),
+            AgentRequest::RequestSpawn(command) => {
+                request_spawn::run(self, command, outbox.expect(id));
+            }
+            AgentRequest::RequestApplyCommit(command) => {
+                request_apply_commit::run(self, command, outbox.expect(id));
+            }
         }
     }
 

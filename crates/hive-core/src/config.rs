@@ -116,6 +116,8 @@ pub struct Agents {
     pub restart_delay_ms: u32,
     /// How many seconds an agent gets to end before it is killed.
     pub stop_secs: u32,
+    /// How many seconds an agent gets to come up with a new configuration.
+    pub trial_secs: u32,
 }
 
 impl Default for Agents {
@@ -126,6 +128,7 @@ impl Default for Agents {
             restarts: 5,
             restart_delay_ms: 1_000,
             stop_secs: 20,
+            trial_secs: 60,
         }
     }
 }
@@ -171,6 +174,10 @@ pub struct Limits {
     pub questions_per_agent: u32,
     /// The most pending reminders of one agent.
     pub reminders_per_agent: u32,
+    /// How many seconds a request waits for the operator.
+    pub approval_seconds: u32,
+    /// The most requests of one agent that wait for the operator.
+    pub approvals_per_agent: u32,
 }
 
 impl Default for Limits {
@@ -187,6 +194,8 @@ impl Default for Limits {
             line_seconds: 30,
             questions_per_agent: 50,
             reminders_per_agent: 50,
+            approval_seconds: 7 * 24 * 60 * 60,
+            approvals_per_agent: 20,
         }
     }
 }
@@ -215,6 +224,7 @@ impl Limits {
             ("deliveries_before_dead", self.deliveries_before_dead),
             ("connections_per_agent", connections),
             ("line_seconds", self.line_seconds),
+            ("approval_seconds", self.approval_seconds),
         ] {
             anyhow::ensure!(limit > 0, "limits.{key} must be at least 1");
         }
@@ -261,7 +271,7 @@ impl Config {
 
 /// What was probably meant by the unknown field that serde complains of:
 /// "unknown field `prot`, expected one of `bind`, `port`".
-fn unknown_field(message: &str) -> Option<&str> {
+pub(crate) fn unknown_field(message: &str) -> Option<&str> {
     let mut quoted = message
         .strip_prefix("unknown field")?
         .split('`')

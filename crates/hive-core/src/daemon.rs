@@ -26,6 +26,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     access::Access,
+    agent_config::Configs,
+    approvals::{self, Approvals},
     broker::{Parts, Writer},
     config::Config,
     harnesses::Harnesses,
@@ -34,6 +36,7 @@ use crate::{
     model::Rehearsal,
     notifier::{self, Notifier},
     paths::Paths,
+    repos::Repos,
     roster::Roster,
     server::{Limits, Listener},
 };
@@ -100,6 +103,10 @@ impl Running {
         let means = crew::Means::find(setup.mode, &paths, &config, &agents).await?;
         let harnesses = know_harnesses(&readers, &events, means.is_shared())?;
 
+        let repos = Repos::new(&paths.state);
+        repos.prepare()?;
+        let configs = Arc::new(Configs::new(repos.clone(), &paths.root));
+
         let stop = CancellationToken::new();
         let parts = Parts {
             store,
@@ -114,14 +121,17 @@ impl Running {
         let around = crew::Around {
             paths: &paths,
             config: &config,
+            configs: &configs,
             broker: &broker,
             dashboard_port: address.port(),
             tasks: &tasks,
             stop: &stop,
         };
         let supervisor = crew::supervisor(&means, &around);
+        let approvals = Approvals::new(&configs, &repos, &broker, paths.root.clone(), &tasks);
         let host = Arc::new(Host {
             supervisor,
+            approvals: Arc::new(approvals),
             paths,
             broker,
             readers,
@@ -140,9 +150,11 @@ impl Running {
             config: Arc::clone(&config),
         });
         open_doors(&host, &agents, http, address)?;
-        crew::muster(&host, setup.mode, &means, &agents).await;
+        crew::muster(&host, &means, &agents).await;
         listen_for_operator(&host)?;
         tasks.spawn(notifier::run(Arc::clone(&host)));
+        let early = Arc::clone(&host);
+        tasks.spawn(async move { approvals::take_up(&early).await });
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {
             host,

@@ -17,10 +17,12 @@ pub(crate) mod lift;
 mod link;
 pub(crate) mod list;
 mod output;
+pub(crate) mod pending;
 mod questions;
 pub(crate) mod rebuild;
 mod receipt;
 mod redeliver;
+pub(crate) mod request_spawn;
 pub(crate) mod restart;
 pub(crate) mod send;
 pub(crate) mod spawn;
@@ -46,6 +48,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     access::Access,
+    approvals::{self, Approvals, Outcome},
     broker::Broker,
     config::Config,
     harnesses::Harnesses,
@@ -63,6 +66,7 @@ pub(crate) struct Host {
     pub(crate) broker: Broker,
     pub(crate) readers: Readers,
     pub(crate) events: Arc<EventLog>,
+    pub(crate) approvals: Arc<Approvals>,
     pub(crate) harnesses: Arc<Harnesses>,
     pub(crate) supervisor: Arc<Supervisor>,
     /// Who may look at which page.
@@ -157,6 +161,12 @@ impl Host {
             HostRequest::TurnTotals(command) => asker.answer(turn_totals::run(host, command)),
             HostRequest::Lift(command) => asker.answer(lift::run(host, command)),
             HostRequest::Link(command) => asker.answer(link::run(host, command)),
+            HostRequest::RequestSpawnAsOperator(command) => {
+                asker.answer(request_spawn::run(host, command));
+            }
+            HostRequest::Pending(command) => asker.answer(pending::run(host, command)),
+            HostRequest::Approve(command) => asker.answer(approvals::approve(host, command)),
+            HostRequest::Deny(command) => asker.answer(approvals::deny(host, command)),
         }
     }
 }
@@ -196,6 +206,18 @@ impl Host {
         let rows = self.broker.run(|desk| list::with_inbox(desk, agent));
         let (agent, inbox) = rows.await?;
         Ok(list::row(self, agent, &inbox))
+    }
+
+    /// Tells the root agent what happened to another one (C10).
+    pub(crate) async fn tell_root(&self, name: &AgentName, outcome: Outcome) {
+        let name = name.clone();
+        let told = self.broker.run(move |desk| {
+            approvals::happened(desk, &name, &outcome);
+            Ok(())
+        });
+        if let Err(error) = told.await {
+            tracing::warn!(%error, "cannot tell the root agent what happened");
+        }
     }
 
     /// Where an agent's socket lies, as users know it.

@@ -4,6 +4,7 @@
 //! `agent_commands` and `host_commands` hold one file per command; `broker` decides what is written
 //! and commits it in groups; `roster` and `ports` are pure rules. The store knows none of them.
 
+pub mod agent_config;
 pub mod broker;
 pub mod cli;
 pub mod config;
@@ -12,6 +13,7 @@ pub mod paths;
 
 mod access;
 mod agent_commands;
+mod approvals;
 mod companions;
 mod credentials;
 mod engine;
@@ -24,6 +26,7 @@ mod notifier;
 mod pages;
 mod ports;
 mod render;
+mod repos;
 mod roster;
 mod server;
 mod supervisor;

@@ -9,6 +9,8 @@ use hive_wire::{
     text,
 };
 
+use crate::agent_config::AgentConfig;
+
 /// The deepest tree of agents.
 const MAX_DEPTH: usize = 8;
 /// The most agents in one hive.
@@ -79,6 +81,37 @@ impl Roster {
         }
         self.find(to)
             .map(|agent| Recipient::Agent(agent.name.clone()))
+    }
+
+    /// Refuses a recipient that the sender's configuration does not name. Whoever is above it is
+    /// always reachable (M2).
+    pub(crate) fn may_write(
+        &self,
+        sender: &AgentName,
+        to: &Recipient,
+        config: &AgentConfig,
+    ) -> Result<(), WireError> {
+        let above = self
+            .agents
+            .get(sender)
+            .and_then(|agent| agent.parent.clone());
+        let above = above.map_or(Recipient::Operator, Recipient::Agent);
+        if *to == above || config.may_write_to(to.as_str()) {
+            return Ok(());
+        }
+        let allowed: Vec<_> = config
+            .allowed_recipients
+            .iter()
+            .map(|name| name.as_str())
+            .collect();
+        Err(WireError::new(
+            ErrorCode::Denied,
+            format!("you may not write to `{}`", to.as_str()),
+        )
+        .hint(format!(
+            "your configuration lets you write to {} and to `<parent>`",
+            text::shorten(&allowed.join(", "), 200)
+        )))
     }
 
     /// A living agent by its name, or an error that names the nearest one.

@@ -22,13 +22,20 @@ const LARGE: [&str; 8] = [
     "turn_counts",
 ];
 /// Indexes that hold what is open only, so that walking all of one is no harm.
-const SMALL_INDEXES: [&str; 3] = ["questions_owed", "questions_asked", "approvals_pending"];
+const SMALL_INDEXES: [&str; 5] = [
+    "questions_owed",
+    "questions_asked",
+    "approvals_pending",
+    "approvals_expiry",
+    "approvals_due",
+];
 /// Statements that walk a whole table on purpose, and why that is no harm.
-const ON_PURPOSE: [&str; 3] = [
+const ON_PURPOSE: [&str; 4] = [
     // Once at the start, over a bounded number of the newest turns.
     "SELECT seq, agent, name FROM (SELECT seq, agent, name FROM turns",
     // A listing of everything, newest first: it stops at its limit.
     "FROM questions ORDER BY id DESC LIMIT",
+    "FROM approvals ORDER BY id DESC LIMIT",
     // The oldest ones, in the order of their key: it stops at its limit.
     "FROM turn_counts ORDER BY id LIMIT",
 ];

@@ -9,6 +9,7 @@ use crate::{
 };
 
 pub use crate::{
+    approval::{ApprovalRequested, RequestApplyCommit, RequestSpawn},
     control::{Control, ControlAction, ControlDone, ControlRequest, ControlRequests},
     report::{
         AgentMeta, EventsPosted, GetAgentMeta, HarnessStatus, ListPeers, Peer, Peers, PostEvents,
@@ -47,6 +48,8 @@ commands! {
         "post_state" => PostState -> StatePosted,
         "post_events" => PostEvents -> EventsPosted,
         "control" => Control -> ControlRequests,
+        "request_spawn" => RequestSpawn -> ApprovalRequested,
+        "request_apply_commit" => RequestApplyCommit -> ApprovalRequested,
     }
 }
 

@@ -14,6 +14,10 @@ pub use lifecycle::{
     Start, StopAll, StopFailure,
 };
 
+pub use crate::approval::{
+    ApprovalKind, ApprovalList, ApprovalRequested, ApprovalRow, ApprovalState, Approve, Decided,
+    Deny, Pending, RequestSpawn, RequestSpawnAsOperator,
+};
 use crate::{
     AgentName, MessageId, QuestionId, SendKey, SenderLabel, Timestamp, agent, command::commands,
 };
@@ -48,6 +52,10 @@ commands! {
         "turn_totals" => TurnTotals -> TotalsPage,
         "lift" => Lift -> Lifted,
         "link" => Link -> OneTimeLink,
+        "request_spawn" => RequestSpawnAsOperator -> ApprovalRequested,
+        "pending" => Pending -> ApprovalList,
+        "approve" => Approve -> Decided,
+        "deny" => Deny -> Decided,
     }
 }
 

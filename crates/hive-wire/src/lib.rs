@@ -5,6 +5,7 @@
 //! knows no rule of the hive (who may do what) and touches no disk.
 
 pub mod agent;
+pub mod approval;
 pub mod client;
 pub mod command;
 pub mod control;

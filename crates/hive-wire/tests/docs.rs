@@ -91,6 +91,8 @@ fn every_command_of_the_agent_socket_is_described() {
         PostState,
         PostEvents,
         Control,
+        RequestSpawn,
+        RequestApplyCommit,
     );
     check_socket(
         "## Agent socket",
@@ -131,6 +133,10 @@ fn every_command_of_the_host_socket_is_described() {
         TurnTotals,
         Lift,
         Link,
+        RequestSpawnAsOperator,
+        Pending,
+        Approve,
+        Deny,
     );
     check_socket(
         "## Host socket",
@@ -167,6 +173,9 @@ fn the_limits_are_those_of_the_code() {
         ("a sender label", name::MAX_SENDER_LABEL),
         ("a chosen id", id::MAX_CHOSEN_ID),
         ("a request id", hive_wire::command::MAX_REQUEST_ID),
+        ("a reason or note", hive_wire::approval::MAX_NOTE),
+        ("an agent.toml", hive_wire::approval::MAX_AGENT_CONFIG),
+        ("a commit's name", hive_wire::approval::MAX_COMMIT_REF),
         ("a status line", hive_wire::report::MAX_STATUS),
         ("posted events", hive_wire::report::MAX_POSTED_EVENTS),
         ("an event's data", hive_wire::report::MAX_EVENT_DATA),

@@ -11,9 +11,11 @@ pub(super) fn run(caller: &Caller, command: Send, reply: Reply<Sent>) {
         return reply.refuse(error);
     }
     let sender = caller.name.clone();
+    let config = caller.approvals.configs.get(&sender);
     caller.broker.submit(
         move |desk| {
             let to = desk.roster.route(Some(&sender), &command.to)?;
+            desk.roster.may_write(&sender, &to, &config)?;
             desk.send(NewMessage {
                 in_reply_to: command.in_reply_to,
                 key: command.key,

@@ -1,4 +1,4 @@
-//! What happens at a time of day: reminders that fire and questions that expire.
+//! What happens at a time of day: reminders that fire, questions and requests that expire.
 //!
 //! Times are wall-clock times, which jump; so the broker looks again at least every half minute
 //! while something is on the agenda, and not at all while nothing is.
@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use hive_store::{
     NewMessage, Refusal,
-    sqlite::{QuestionEnd, Reminder, Tx},
+    sqlite::{ApprovalState, QuestionEnd, Reminder, Tx},
 };
 use hive_wire::{SenderLabel, Timestamp, WireError, name::REMINDER};
 
 use super::Desk;
+use crate::approvals;
 
 /// How far a jump of the clock can delay what is due.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -27,7 +28,11 @@ pub(super) struct Agenda {
 impl Agenda {
     /// Looks up what is due next.
     pub(super) fn look_up(tx: &Tx<'_>) -> Result<Self, Refusal> {
-        let times = [tx.next_reminder()?, tx.next_expiry()?];
+        let times = [
+            tx.next_reminder()?,
+            tx.next_expiry()?,
+            tx.next_approval_expiry()?,
+        ];
         Ok(Self {
             next: times.into_iter().flatten().min(),
             paused_until: None,
@@ -55,7 +60,9 @@ impl Agenda {
 
 /// Fires everything that is due, in the order it was due; whether all of it could be.
 pub(super) fn fire(desk: &mut Desk<'_>) -> bool {
-    let fired = fire_reminders(desk).and_then(|()| expire_questions(desk));
+    let fired = fire_reminders(desk)
+        .and_then(|()| expire_questions(desk))
+        .and_then(|()| expire_approvals(desk));
     if let Err(error) = &fired {
         tracing::error!(%error, "something that is due cannot be dealt with");
     }
@@ -72,6 +79,14 @@ fn fire_reminders(desk: &mut Desk<'_>) -> Result<(), WireError> {
 fn expire_questions(desk: &mut Desk<'_>) -> Result<(), WireError> {
     for id in desk.store(|tx| tx.expired_questions())? {
         desk.end_question(id, &QuestionEnd::Expired)?;
+    }
+    Ok(())
+}
+
+fn expire_approvals(desk: &mut Desk<'_>) -> Result<(), WireError> {
+    for id in desk.store(|tx| tx.expired_approvals())? {
+        let expired = desk.store(|tx| tx.decide(id, None, ApprovalState::Expired, ""))?;
+        approvals::resolved(desk, &expired);
     }
     Ok(())
 }

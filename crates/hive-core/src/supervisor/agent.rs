@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{
-    Phase, Post, Standing, Supervisor, dirs, full, notice,
+    Phase, Post, Standing, Supervisor, dirs, extra, full, notice,
     plan::{self, Action, Ends, Verdict},
     set_run, spec,
 };
@@ -206,8 +206,12 @@ impl Task {
         };
         let dirs =
             dirs::prepare(&parts.paths, &agent.name).map_err(|error| format!("{error:#}"))?;
+        let applied = parts.configs.get(&agent.name);
+        extra::write(&dirs.run, &applied).map_err(|error| format!("{error:#}"))?;
         Ok(spec::of(spec::Inputs {
             agent,
+            applied: &applied,
+            proposed: parts.paths.proposed(),
             config: &parts.config,
             model: &parts.model,
             engine: &engine.command,
@@ -328,7 +332,10 @@ impl Task {
                 pid,
                 problem: match (phase, &run.failure) {
                     (Phase::Failed, Some(failure)) => failure.clone(),
-                    (Phase::Starting, _) => standing.problem.clone(),
+                    // What went wrong before somebody asked for a new beginning is over.
+                    (Phase::Starting, _) if standing.generation == run.generation => {
+                        standing.problem.clone()
+                    }
                     _ => String::new(),
                 },
             };

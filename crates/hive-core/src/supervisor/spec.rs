@@ -9,7 +9,11 @@ use std::{
 use hive_runtime::{AgentDirs, AgentSpec, Command, Limits};
 use hive_store::sqlite::AgentRecord;
 
-use crate::{config::Config, model::ModelAccess};
+use crate::{
+    agent_config::{self, AgentConfig, Around},
+    config::Config,
+    model::ModelAccess,
+};
 
 /// Before a variable's name: it is for the engine alone, under its bare name.
 const FOR_ENGINE: &str = "HIVE_ENGINE_ENV_";
@@ -40,6 +44,10 @@ const PASSED_ON: [&str; 18] = [
 pub(super) struct Inputs<'i> {
     pub(super) agent: &'i AgentRecord,
     pub(super) config: &'i Config,
+    /// Its own configuration.
+    pub(super) applied: &'i AgentConfig,
+    /// Where the proposed repositories lie.
+    pub(super) proposed: PathBuf,
     pub(super) model: &'i ModelAccess,
     /// The engine's command.
     pub(super) engine: &'i str,
@@ -61,6 +69,7 @@ pub(super) fn of(inputs: Inputs<'_>) -> AgentSpec {
     env.extend(identity(&inputs));
     env.extend(places(&inputs));
     env.extend(engine(&inputs));
+    env.extend(own(&inputs));
     AgentSpec {
         name: inputs.agent.name.clone(),
         generation: inputs.agent.run.generation,
@@ -137,6 +146,23 @@ fn places(inputs: &Inputs<'_>) -> Env {
     ])
 }
 
+/// What its own configuration says. It cannot set what the host sets: its names are checked.
+fn own(inputs: &Inputs<'_>) -> Env {
+    let extra_mcp = inputs.view.run.join(super::extra::FILE);
+    let mut env = agent_config::environment(
+        inputs.applied,
+        Around {
+            extra_mcp: &extra_mcp.to_string_lossy(),
+            static_dir: None,
+        },
+    );
+    if inputs.agent.name.as_str() == inputs.config.hive.root_agent {
+        let proposed = inputs.proposed.to_string_lossy();
+        env.extend([entry("HIVE_AGENTS_DIR", proposed)]);
+    }
+    env
+}
+
 /// Where the agent's background shell listens: where paths are short enough for sockets.
 fn bash_socket(view: &AgentDirs) -> PathBuf {
     view.run.join("bash.sock")
@@ -209,6 +235,8 @@ mod tests {
         of(Inputs {
             agent,
             config,
+            applied: &AgentConfig::default(),
+            proposed: "/hive/proposed".into(),
             model,
             engine: "/opt/claude",
             view: dirs.clone(),
@@ -239,8 +267,10 @@ mod tests {
             ("HIVE_DEFAULT_MODEL", "haiku"),
             ("HIVE_ENGINE", "/opt/claude"),
             ("HIVE_ENGINE_LINGER_SECS", "0"),
+            ("HIVE_FORGE_URL", "http://localhost:3000"),
             ("HIVE_HARNESS_DIR", "/hive/harness"),
             ("HIVE_LABEL", "ada"),
+            ("HIVE_MATRIX_URL", "http://localhost:8008"),
             ("HIVE_OPERATOR_PRONOUNS", "she/her"),
             ("HIVE_PORT", "8123"),
             ("HIVE_ROLE", "agent"),

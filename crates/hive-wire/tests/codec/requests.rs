@@ -7,6 +7,7 @@ use hive_wire::{
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
+use super::approvals::{agent_approval_requests, host_approval_requests};
 use super::reports::{harness_requests, host_harness_requests};
 
 type WriteAgain = fn(&[u8], Option<&RequestId>) -> Result<Vec<u8>, WireError>;
@@ -101,6 +102,7 @@ pub(crate) fn agent_requests() -> Vec<BoxedStrategy<Encoded>> {
     .into_iter()
     .chain(other_agent_requests())
     .chain(harness_requests())
+    .chain(agent_approval_requests())
     .collect()
 }
 
@@ -212,6 +214,7 @@ pub(crate) fn host_requests() -> Vec<BoxedStrategy<Encoded>> {
     .chain(lifecycle_requests())
     .chain(other_host_requests())
     .chain(host_harness_requests())
+    .chain(host_approval_requests())
     .collect()
 }
 
