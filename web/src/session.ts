@@ -2,13 +2,15 @@
 
 import { signal } from "@preact/signals";
 import { tell } from "./ui/toasts.tsx";
-import { ApiError, dropToken, keepToken, post, token } from "./api/client.ts";
+import { ApiError, dropToken, keepToken, post, token, whenRefused } from "./api/client.ts";
 
 export type Session = "asking" | "in" | "out";
 
 export const session = signal<Session>("asking");
 /** Why the last attempt did not work. */
 export const refusal = signal<string | undefined>(undefined);
+
+whenRefused(() => leave("The token is not good any more."));
 
 /** Takes the one-time code behind `#code=` out of the address and exchanges it. */
 export async function begin(): Promise<void> {

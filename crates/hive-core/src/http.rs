@@ -26,6 +26,7 @@ mod notifier;
 mod once;
 mod openapi;
 mod output;
+mod own;
 mod past;
 mod patience;
 mod ready;

@@ -15,6 +15,7 @@ use bytes::Bytes;
 use hive_providers::{Endpoint, Fetch};
 use hive_wire::{
     ErrorCode, WireError,
+    approval::Pending,
     host::{AgentState, EventRow, Inbox},
     text,
 };
@@ -24,7 +25,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     config::{Notify, NotifyKind},
-    host_commands::{Host, inbox, list},
+    host_commands::{Host, inbox, list, pending},
 };
 
 /// How long a post may take.
@@ -276,6 +277,15 @@ async fn waiting(host: &Arc<Host>) -> Result<BTreeMap<String, Item>, WireError> 
                 words,
             },
         );
+    }
+    let approvals = pending::run(Arc::clone(host), Pending::default()).await?;
+    for approval in approvals.approvals {
+        let words = format!(
+            "{} wants to change {}",
+            approval.requested_by, approval.agent
+        );
+        let kind = "approval";
+        found.insert(format!("p{}", approval.approval_id), Item { kind, words });
     }
     let counts = host.read(hive_store::Readers::counts).await?;
     if counts.dead > 0 {

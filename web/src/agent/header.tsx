@@ -28,6 +28,9 @@ export function AgentHeader({ state, api, isAlone }: { state: AgentSnapshot; api
         {state.links.map((link) => (
           <a key={link.url} class="badge" href={link.url} title={link.url} target="_blank" rel="noopener noreferrer nofollow">{link.icon} {link.label}</a>
         ))}
+        {state.own.map((name) => (
+          <a key={name} class="badge" href={`http://${location.hostname}:${state.port}/own/${name}`} target="_blank" rel="noopener noreferrer">▣ {name}</a>
+        ))}
         {isAlone && <LinkState />}
       </div>
       {state.status_text !== "" && <p class="status-text">{state.status_text}</p>}

@@ -47,8 +47,18 @@ async function refusal(response: Response): Promise<ApiError> {
   return new ApiError(response.status, "http", `The host answered ${response.status}.`);
 }
 
+/** What to do when the token is not good any more; the session says. */
+let refused = (): void => undefined;
+export function whenRefused(work: () => void): void {
+  refused = work;
+}
+
 async function answer<T>(response: Response): Promise<T> {
-  if (!response.ok) throw await refusal(response);
+  if (!response.ok) {
+    const error = await refusal(response);
+    if (response.status === 401) refused();
+    throw error;
+  }
   return (await response.json()) as T;
 }
 

@@ -83,6 +83,9 @@ export interface AgentSnapshot {
   rehearsed: boolean;
   runtime: string;
   note: string;
+  port: number;
+  /** Pages that the agent serves itself, in a sandbox. */
+  own: string[];
   links: DashboardLink[];
 }
 

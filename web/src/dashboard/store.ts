@@ -89,6 +89,7 @@ function gather(): void {
 
 let broken = false;
 function failed(error: unknown): void {
+  if (error instanceof ApiError && error.status === 401) return; // The session has ended, and says so.
   // A host that is away is said once by the stream's own sign, not with every list.
   if (error instanceof TypeError) {
     if (!broken && feed !== undefined) setTimeout(() => refresh(...ALL), 2_000);
@@ -102,10 +103,9 @@ function touched(event: EventRow): List[] {
   if (event.kind === "stream" || event.kind === "note" || event.kind === "login") return [];
   if (event.kind.startsWith("question")) return ["questions", "state"];
   if (event.kind.startsWith("approval")) return ["approvals", "state"];
-  if (event.kind.startsWith("message") || event.kind === "dead_letter") {
-    const about: List[] = event.about === "operator" ? ["inbox"] : [];
-    return /dead|redeliver|discard/.test(event.kind) ? ["dead", "state"] : [...about, "state"];
-  }
+  // A turn that ends may leave a dead letter behind.
+  if (event.kind === "turn_ended" || event.kind.startsWith("dead_letter")) return ["dead", "state"];
+  if (event.kind.startsWith("message") && event.about === "operator") return ["inbox", "state"];
   return ["state"];
 }
 

@@ -1,12 +1,8 @@
-//! `GET files`: an agent's notes, to look at; and its own static files, under `/own/`.
+//! `GET files`: an agent's notes, to look at.
 
 use std::{io, path::PathBuf};
 
-use axum::{
-    extract::{Path, State},
-    http::header,
-    response::{IntoResponse, Response},
-};
+use axum::{extract::State, response::Response};
 use hive_wire::{ErrorCode, Timestamp, WireError};
 use serde::{Deserialize, Serialize};
 
@@ -17,17 +13,9 @@ use super::{
     output,
     stats::Asked,
 };
-use crate::access::Audience;
 
 /// How much of a file is shown.
 const MAX_SHOWN: usize = 256 * 1024;
-/// The largest static file.
-const MAX_STATIC: usize = 32 * 1024 * 1024;
-/// An agent's own pages run in an origin of their own: they see nothing of the hive's page, and
-/// may load only what lies beside them.
-const SANDBOX: &str = "sandbox allow-scripts allow-forms allow-popups; default-src 'self' \
-                       'unsafe-inline' data: blob:; base-uri 'none'; form-action 'none'; \
-                       frame-ancestors 'none'";
 
 #[derive(Deserialize)]
 pub(super) struct Where {
@@ -121,56 +109,5 @@ fn look(root: PathBuf, path: String) -> io::Result<Shown> {
             })
         }
         Err(error) => Err(error),
-    }
-}
-
-/// `GET /own/PATH` on an agent's port (T32).
-pub(super) async fn own(State(site): State<Site>, Path(path): Path<String>) -> Response {
-    let Audience::Agent(name) = &*site.audience else {
-        return output::no_such_page().await;
-    };
-    let root = site.host.paths.agent(name).join("static");
-    let kind = kind_of(&path);
-    let work = move || -> io::Result<Vec<u8>> {
-        let index = format!("{path}/index.html");
-        let found = match beneath::open(&root, &path)? {
-            Found::Directory(_) => beneath::open(&root, &index)?,
-            file => file,
-        };
-        match found {
-            Found::File(mut file) if file.size <= MAX_STATIC as u64 => file.read(0, MAX_STATIC),
-            _ => Err(io::ErrorKind::NotFound.into()),
-        }
-    };
-    match site.host.tasks.spawn_blocking(work).await {
-        Ok(Ok(bytes)) => {
-            let headers = [
-                (header::CONTENT_TYPE, kind),
-                (header::CONTENT_SECURITY_POLICY, SANDBOX),
-            ];
-            (headers, bytes).into_response()
-        }
-        _ => output::no_such_page().await,
-    }
-}
-
-/// The type of a file by its name; what is not known is not shown but saved.
-fn kind_of(path: &str) -> &'static str {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    match name.rsplit_once('.').map(|(_, end)| end) {
-        None | Some("html" | "htm") => "text/html; charset=utf-8",
-        Some("js" | "mjs") => "text/javascript; charset=utf-8",
-        Some("css") => "text/css; charset=utf-8",
-        Some("json") => "application/json",
-        Some("txt" | "md" | "log") => "text/plain; charset=utf-8",
-        Some("svg") => "image/svg+xml",
-        Some("png") => "image/png",
-        Some("jpg" | "jpeg") => "image/jpeg",
-        Some("gif") => "image/gif",
-        Some("webp") => "image/webp",
-        Some("ico") => "image/x-icon",
-        Some("woff2") => "font/woff2",
-        Some("wasm") => "application/wasm",
-        Some(_) => "application/octet-stream",
     }
 }

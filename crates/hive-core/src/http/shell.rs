@@ -11,7 +11,7 @@ use axum::{
 
 use serde::Deserialize;
 
-use super::{Site, output, stats::Asked};
+use super::{Site, output, own, stats::Asked};
 use crate::access::Audience;
 
 /// A file of the built page.
@@ -74,7 +74,12 @@ pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Respo
 }
 
 /// `GET /icon`: the mark of the hive, with the number of waiting things that the page asks for.
-pub(super) async fn icon(Asked(badge): Asked<Badge>) -> Response {
+pub(super) async fn icon(State(site): State<Site>, Asked(badge): Asked<Badge>) -> Response {
+    // An agent's own mark, as it is; the hive's everywhere else.
+    let own = match &*site.audience {
+        Audience::Agent(name) => own::icon(&site.host, name).await,
+        Audience::Operator => None,
+    };
     let waiting = badge.n.filter(|waiting| *waiting > 0).map(|waiting| {
         format!(
             "<circle cx=\"44\" cy=\"44\" r=\"20\" fill=\"#c62828\"/><text x=\"44\" y=\"53\" \
@@ -88,11 +93,12 @@ pub(super) async fn icon(Asked(badge): Asked<Badge>) -> Response {
     );
     let headers = [
         (header::CONTENT_TYPE, "image/svg+xml"),
-        // Drawn, not run: an agent's own mark may come here one day.
+        // Drawn, not run: an agent's own mark may hold anything.
         (
             header::CONTENT_SECURITY_POLICY,
             "default-src 'none'; style-src 'unsafe-inline'; sandbox",
         ),
     ];
+    let mark = own.unwrap_or_else(|| mark.into_bytes());
     (StatusCode::OK, headers, mark).into_response()
 }

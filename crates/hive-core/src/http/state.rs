@@ -16,7 +16,7 @@ use super::{
     Site, events,
     input::Target,
     links::{self, DashboardLink},
-    output,
+    output, own,
 };
 use crate::host_commands::{Host, agent_state, info, list, turn_totals};
 
@@ -42,6 +42,9 @@ struct Extract {
     runtime: hive_wire::host::Runtime,
     note: String,
     parent: Option<AgentName>,
+    /// The port of its page, and what it serves there under `/own/`.
+    port: u16,
+    own: Vec<String>,
 }
 
 /// The whole hive.
@@ -100,6 +103,8 @@ async fn one(host: &Arc<Host>, name: AgentName) -> Result<AgentPage, WireError> 
                 .map(|standing| standing.problem)
                 .unwrap_or_default(),
             parent: record.parent,
+            port: record.port,
+            own: own::names(&host.approvals.configs.get(&name)),
         },
         links: links.remove(&name).unwrap_or_default(),
     })

@@ -1,7 +1,7 @@
 //! Every route of a port, once: for the router and for the OpenAPI document.
 
 use super::{
-    Site, actions, call, events, files, log, login, metrics, notifier, openapi, past, ready,
+    Site, actions, call, events, files, log, login, metrics, notifier, openapi, own, past, ready,
     reminders, render, shell, state, stats, tasks,
 };
 use crate::access::Audience;
@@ -163,7 +163,7 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
         }
         Audience::Agent(_) => {
             let what = "The agent's own static files, sandboxed";
-            table.open("GET", "/own/{*path}", what, get(files::own));
+            table.open("GET", "/own/{*path}", what, get(own::file));
             table.agent("/api");
         }
     }
