@@ -2,13 +2,8 @@
 
 import { useSignal } from "@preact/signals";
 import { Action } from "../ui/action.tsx";
+import { address } from "./address.ts";
 import type { AgentApi } from "./api.ts";
-
-/** The address that the engine wants the operator to open. */
-export function address(lines: string[]): string | undefined {
-  const found = lines.join("\n").match(/https:\/\/[^\s"'<>]+/g);
-  return found?.at(-1);
-}
 
 export function Login({ api, lines }: { api: AgentApi; lines: string[] }) {
   const typed = useSignal("");

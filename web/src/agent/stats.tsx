@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { DayTotal, TurnRow } from "../api/types.ts";
 import { Charts } from "../dashboard/stats.tsx";
+import { Chart } from "../ui/chart.tsx";
 import { Nothing } from "../ui/nothing.tsx";
 import { count, dollars } from "../ui/numbers.ts";
 import { Ago, span } from "../ui/time.tsx";
@@ -11,6 +12,21 @@ import { complain } from "../ui/toasts.tsx";
 import type { AgentApi } from "./api.ts";
 
 const MOST = 300;
+/** How many turns the charts show. */
+const SHOWN = 50;
+
+/** How full the context was and how long it took, turn by turn, oldest first. */
+function PerTurn({ turns }: { turns: TurnRow[] }) {
+  const shown = turns.slice(0, SHOWN).reverse();
+  if (shown.length < 2) return null;
+  const labels = shown.map((turn) => new Date(turn.started_at).toLocaleString([], { dateStyle: "short", timeStyle: "short" }));
+  return (
+    <div class="charts">
+      <Chart title="Context by turn" days={labels} series={[{ name: "tokens", values: shown.map((turn) => turn.context_tokens) }]} format={count} />
+      <Chart title="Time by turn" days={labels} series={[{ name: "time", values: shown.map((turn) => turn.duration_ms) }]} format={span} />
+    </div>
+  );
+}
 
 export function AgentStats({ api }: { api: AgentApi }) {
   const totals = useSignal<DayTotal[] | undefined>(undefined);
@@ -34,6 +50,7 @@ export function AgentStats({ api }: { api: AgentApi }) {
   return (
     <>
       <Charts rows={totals.value} />
+      <PerTurn turns={turns.value} />
       <div class="table-frame" tabIndex={0} role="region" aria-label="Turns, newest first">
         <table>
           <thead><tr><th>When</th><th>What for</th><th>How it ended</th><th>Time</th><th>Read</th><th>Wrote</th><th>Context</th><th>Cost</th><th>Tools</th></tr></thead>

@@ -9,14 +9,8 @@ import { Diff, isShort } from "../ui/diff.tsx";
 import { Ago } from "../ui/time.tsx";
 import { tell } from "../ui/toasts.tsx";
 import { hive } from "./api.ts";
+import { powers } from "./powers.ts";
 import { refresh } from "./store.ts";
-
-/** Lines that give an agent more than it has: the operator sees them before anything else. */
-const POWER = /^\+\s*(groups|capabilities|tool_groups|network|mounts|\[\[mounts\]\]|source|target|engine|runtime|passwordless_sudo|sudo|recipients|allowed_recipients|command|args|url|budget|limits?)\b.*$/gm;
-
-export function powers(diff: string): string[] {
-  return [...diff.matchAll(POWER)].map((found) => found[0].slice(1).trim()).slice(0, 20);
-}
 
 export function ApprovalCard({ approval }: { approval: Approval }) {
   const note = useSignal<string | undefined>(undefined);
@@ -62,7 +56,7 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
         </div>
       )}
       {approval.diff === "" ? <p class="dim">It changes no file.</p> : (
-        <Diff piece={piece} onWhole={(index) => (opened.value = [...new Set([...opened.value, index])])} />
+        <Diff piece={piece} switches onWhole={(index) => (opened.value = [...new Set([...opened.value, index])])} />
       )}
       <p class="small-print dim">
         content <code title={approval.hash}>{approval.hash.slice(0, 16)}</code>

@@ -36,7 +36,7 @@ export function Decisions() {
                 </p>
                 <details>
                   <summary class="dim">what it was · <code>{one.hash.slice(0, 16)}</code></summary>
-                  <Diff piece={{ kind: "patch", text: one.diff }} />
+                  <Diff switches piece={{ kind: "patch", text: one.diff }} />
                 </details>
               </li>
             ))}

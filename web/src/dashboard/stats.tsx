@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 import type { DayTotal } from "../api/types.ts";
 import { Chart, type Series } from "../ui/chart.tsx";
 import { Nothing } from "../ui/nothing.tsx";
+import { everyDay } from "../ui/days.ts";
 import { count, dollars } from "../ui/numbers.ts";
 import { span } from "../ui/time.tsx";
 import { complain } from "../ui/toasts.tsx";
@@ -21,20 +22,7 @@ const FIGURES: { title: string; of(row: DayTotal): number; format(value: number)
   { title: "Turns", of: (row) => row.turns, format: count },
   { title: "Failed turns", of: (row) => row.failed, format: count },
   { title: "Time in turns", of: (row) => row.duration_ms, format: span },
-  { title: "Tokens per turn, a measure of the context", of: (row) => (row.turns === 0 ? 0 : Math.round(tokens(row) / row.turns)), format: count },
 ];
-
-/** Every day between the first and the last, also those without turns. */
-export function everyDay(days: string[]): string[] {
-  const sorted = [...days].sort();
-  const all: string[] = [];
-  const last = sorted.at(-1);
-  for (let day = sorted[0]; day !== undefined && last !== undefined && day <= last && all.length < 400; ) {
-    all.push(day);
-    day = new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
-  }
-  return all;
-}
 
 export function Charts({ rows }: { rows: DayTotal[] }) {
   const days = everyDay(rows.map((row) => row.day));

@@ -11,7 +11,7 @@ export function RowMenu({ raw, link }: { raw: () => EventRow | undefined; link: 
     <div class="row-menu">
       <a href={link} aria-label="Link to this event" title="Link to this event">#</a>
       <button type="button" class="quiet" title="Copy the event" aria-label="Copy the event" onClick={() => void navigator.clipboard.writeText(json()).then(() => tell("Copied."), complain)}>
-        ⧉
+        copy
       </button>
       <button type="button" class="quiet" title="The event as it came" aria-label="The event as it came" aria-expanded={shown.value !== undefined} onClick={() => (shown.value = shown.value === undefined ? json() : undefined)}>
         {"{}"}

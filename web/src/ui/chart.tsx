@@ -3,12 +3,14 @@
 
 export interface Series {
   name: string;
-  /** One value for each day. */
+  /** One value for each day, or for each turn. */
   values: number[];
 }
 
-const WIDTH = 600;
-const HEIGHT = 140;
+const WIDTH = 320;
+const HEIGHT = 90;
+/** A bar is no wider than this, however few there are. */
+const WIDEST = 24;
 /** As many series have a colour of their own; the rest are summed up. */
 const COLOURS = 6;
 
@@ -26,11 +28,11 @@ export function Chart({ title, days, series, format }: { title: string; days: st
   const shown = largest(series, days.length);
   const totals = days.map((_, day) => shown.reduce((total, one) => total + (one.values[day] ?? 0), 0));
   const most = Math.max(...totals, 0);
-  const width = WIDTH / Math.max(1, days.length);
+  const width = Math.min(WIDEST, WIDTH / Math.max(1, days.length));
   return (
     <figure class="chart">
       <figcaption>
-        {title} <span class="dim">at most {format(most)} a day</span>
+        {title} <span class="dim">at most {format(most)}</span>
       </figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT + 18}`} role="img" aria-label={`${title}: ${days.map((day, index) => `${day} ${format(totals[index] ?? 0)}`).join(", ")}`}>
         {days.map((day, index) => {
@@ -46,9 +48,8 @@ export function Chart({ title, days, series, format }: { title: string; days: st
                   </rect>
                 );
               })}
-              {(index === 0 || index === days.length - 1) && (
-                <text x={index === 0 ? 0 : WIDTH} y={HEIGHT + 14} text-anchor={index === 0 ? "start" : "end"}>{day}</text>
-              )}
+              {index === 0 && <text x="0" y={HEIGHT + 14}>{day}</text>}
+              {index === days.length - 1 && index > 0 && <text x={WIDTH} y={HEIGHT + 14} text-anchor="end">{day}</text>}
             </g>
           );
         })}

@@ -1,7 +1,8 @@
 // Changes of files: unified or side by side, with or without changes of blanks alone.
 
 import { signal, useSignal } from "@preact/signals";
-import { type DiffLine, type FileChange, type Node, type Piece, shown } from "../api/render.ts";
+import { type DiffLine, type FileChange, type Piece, shown } from "../api/render.ts";
+import { pairs, withoutBlanks } from "./lines.ts";
 import { Nodes } from "./rich.tsx";
 
 /** How the reader likes changes; the same everywhere. */
@@ -9,56 +10,6 @@ const sideBySide = signal(localStorage.getItem("hive-diff") === "split");
 const hideBlanks = signal(false);
 /** Longer changes are unfolded by the reader. */
 const FOLDED = 60;
-
-function plain(nodes: Node[]): string {
-  return nodes.map((node) => (typeof node === "string" ? node : plain(node.inside ?? []))).join("");
-}
-
-/** Leaves out removed and added lines that differ in blanks only. */
-export function withoutBlanks(lines: DiffLine[]): DiffLine[] {
-  const squeezed = (line: DiffLine): string => plain(line.inside).replace(/\s+/g, "");
-  const kept: DiffLine[] = [];
-  for (let at = 0; at < lines.length; ) {
-    const run = (sign: string, from: number): number => {
-      let end = from;
-      while (lines[end]?.sign === sign) end++;
-      return end;
-    };
-    const removed = run("-", at);
-    const added = run("+", removed);
-    const before = lines.slice(at, removed);
-    const after = lines.slice(removed, added);
-    if (added === at) {
-      const line = lines[at++];
-      if (line !== undefined) kept.push(line);
-      continue;
-    }
-    const same = before.length === after.length && before.every((line, n) => squeezed(line) === squeezed(after[n] ?? line));
-    kept.push(...(same ? after.map((line) => ({ ...line, sign: " " as const })) : [...before, ...after]));
-    at = added;
-  }
-  return kept;
-}
-
-/** Pairs of lines for two columns: removed beside added. */
-export function pairs(lines: DiffLine[]): [DiffLine | undefined, DiffLine | undefined][] {
-  const rows: [DiffLine | undefined, DiffLine | undefined][] = [];
-  let removed: DiffLine[] = [];
-  const flush = (): void => {
-    for (const line of removed) rows.push([line, undefined]);
-    removed = [];
-  };
-  for (const line of lines) {
-    if (line.sign === "-") removed.push(line);
-    else if (line.sign === "+") rows.push([removed.shift(), line]);
-    else {
-      flush();
-      rows.push([line, line]);
-    }
-  }
-  flush();
-  return rows;
-}
 
 const LOOK = { "+": "added", "-": "removed", " ": "", "@": "place" } as const;
 
@@ -134,14 +85,14 @@ export function isShort(files: FileChange[]): boolean {
   return files.every((file) => file.lines.length <= FOLDED);
 }
 
-export function Diff({ piece, onWhole }: { piece: Piece; onWhole?: (index: number) => void }) {
+export function Diff({ piece, onWhole, switches = false }: { piece: Piece; onWhole?: (index: number) => void; switches?: boolean }) {
   const files = shown(piece).value?.files;
   if (files === undefined) {
     return <pre>{piece.kind === "change" ? piece.after : piece.text}</pre>;
   }
   return (
     <div class="diffs">
-      <div class="buttons small-print">
+      {switches && <div class="buttons small-print">
         <label>
           <input
             type="checkbox"
@@ -157,7 +108,7 @@ export function Diff({ piece, onWhole }: { piece: Piece; onWhole?: (index: numbe
           <input type="checkbox" checked={hideBlanks.value} onChange={(event) => (hideBlanks.value = event.currentTarget.checked)} />{" "}
           hide changes of blanks
         </label>
-      </div>
+      </div>}
       {files.map((file, index) => (
         <File key={index} file={file} onWhole={onWhole === undefined ? undefined : () => onWhole(index)} />
       ))}

@@ -15,8 +15,9 @@ let browser: Browser;
 let ada: Peer;
 let page: Page;
 before(async () => {
-  [hive, browser] = await Promise.all([Hive.start(), launch()]);
-  ada = await hive.agent("ada");
+  [hive, browser] = await Promise.all([Hive.start({ config: '[engine]\ndefault = "/bin/true"\n' }), launch()]);
+  await hive.cli("spawn", "ada", "--runtime", "process");
+  ada = hive.peer("ada");
   await hive.call("set_permissions", { name: "ada", grant: ["approvals"] });
   ({ page } = await open(browser, await hive.link()));
   await live(page);

@@ -18,6 +18,19 @@ export function launch(): Promise<Browser> {
   });
 }
 
+/** With `HIVE_PAGES_DIST` the pages come from that directory instead of the daemon, with its headers. */
+async function fresh(context: BrowserContext): Promise<void> {
+  const dist = process.env.HIVE_PAGES_DIST;
+  if (dist === undefined) return;
+  await context.route(/^http:\/\/[^/]+\/(#.*)?$/, async (route) => {
+    const answer = await route.fetch();
+    const kind = /content="(agent|dashboard)"/.exec(await answer.text())?.[1] ?? "dashboard";
+    const shell = readFileSync(`${dist}/index.html`, "utf8").replace('content="dashboard"', `content="${kind}"`);
+    await route.fulfill({ response: answer, body: shell });
+  });
+  await context.route("**/assets/*", (route) => route.fulfill({ path: `${dist}${new URL(route.request().url()).pathname}` }));
+}
+
 /** A page in a profile of its own. What it complains of in its console is kept in `complaints`. */
 export async function open(
   browser: Browser,
@@ -26,6 +39,7 @@ export async function open(
 ): Promise<{ page: Page; complaints: string[] }> {
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, colorScheme: "dark", ...settings });
   context.setDefaultTimeout(PATIENCE);
+  await fresh(context);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));

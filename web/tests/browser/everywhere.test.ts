@@ -125,8 +125,10 @@ test("everything works by keyboard alone", async () => {
   await page.getByLabel("Message to ada").focus();
   await page.keyboard.type("by hand");
   await page.keyboard.press("Enter");
-  const got = await ada.ask("recv", { wait_seconds: 10 });
-  assert.equal(got.messages[0].body, "by hand");
+  await eventually("it arrives", async () => {
+    const { messages } = await ada.ask("recv", { wait_seconds: 5, max: 32 });
+    return messages.some((message: { body: string }) => message.body === "by hand");
+  });
   await page.keyboard.press("ArrowUp");
   assert.equal(await page.getByLabel("Message to ada").inputValue(), "by hand", "what was said is recalled");
 
