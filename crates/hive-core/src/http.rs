@@ -32,6 +32,7 @@ mod patience;
 mod ready;
 mod reminders;
 mod render;
+mod schemas;
 mod serve;
 mod shell;
 mod state;

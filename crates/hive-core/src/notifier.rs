@@ -19,6 +19,7 @@ use hive_wire::{
     host::{AgentState, EventRow, Inbox},
     text,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
@@ -39,7 +40,8 @@ const HEARTBEAT: Duration = Duration::from_secs(60);
 const PAGE: usize = 500;
 
 /// How the notifier does, for the settings page.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[schemars(rename = "NotifierState")]
 pub(crate) struct Standing {
     is_on: bool,
     kind: &'static str,

@@ -3,6 +3,7 @@
 mod harness;
 mod lifecycle;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use harness::{
@@ -64,7 +65,7 @@ commands! {
 pub struct Info {}
 
 /// What daemon this is and how it does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HiveInfo {
     /// The build's version.
     pub version: String,
@@ -94,7 +95,7 @@ pub struct HiveInfo {
 }
 
 /// Where an agent runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Runtime {
     /// The best one that works on this machine.
@@ -148,7 +149,7 @@ impl Runtime {
 }
 
 /// Where an agent stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState {
     /// It runs elsewhere; the hive only keeps its inbox.
@@ -192,7 +193,7 @@ impl AgentState {
 }
 
 /// An agent as the operator sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRow {
     /// Its name.
     pub name: AgentName,
@@ -313,7 +314,7 @@ pub struct HistoryPage {
 }
 
 /// A message with what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryRow {
     /// Its receipt.
     #[serde(flatten)]
@@ -381,7 +382,7 @@ pub struct QuestionList {
 }
 
 /// A question with its answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionRow {
     /// Its id.
     pub question_id: QuestionId,
@@ -452,7 +453,7 @@ pub struct EventPage {
 }
 
 /// One event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventRow {
     /// Its number.
     pub seq: i64,

@@ -37,10 +37,7 @@ export class Live {
     this.feed.watch(this.name);
     const silent = this.feed.listen({
       live: () => this.#refresh(),
-      gap: () => {
-        this.transcript.gap();
-        this.#paint();
-      },
+      gap: () => void this.#mend(),
       event: (event, epoch) => {
         if (this.name !== undefined && event.about !== this.name) return;
         if (this.#early === undefined) this.#take(event, epoch);
@@ -80,10 +77,9 @@ export class Live {
     try {
       const [state, past] = await Promise.all([this.api.state(), this.api.past()]);
       this.state.value = state;
+      this.transcript.epoch = past.position.split("-")[0];
       this.transcript.prepend(past.events);
       for (const event of past.events) this.#noteLogin(event);
-      const epoch = past.position.split("-")[0] ?? "";
-      if (past.events.length === 0) this.transcript.add({ seq: 0, at: "", about: "", kind: "", data: {} }, epoch);
       for (const [event, of] of this.#early ?? []) this.#take(event, of);
       this.#early = undefined;
       this.#goOn(past.before);
@@ -93,6 +89,29 @@ export class Live {
     } catch (error) {
       this.problem.value = error;
     }
+  }
+
+  /**
+   * The host's log has a hole. Whether it is one of this agent's events, the past tells: a page of
+   * it that reaches back to what is here has everything that there is.
+   */
+  async #mend(): Promise<void> {
+    if (this.#early !== undefined) return; // The first page is still to come, and has it all.
+    const known = this.transcript.last;
+    this.#early = [];
+    try {
+      const past = await this.api.past();
+      const epoch = past.position.split("-")[0] ?? "";
+      const reaches = this.transcript.epoch === epoch && (past.before === null || past.events.some((event) => event.seq <= known));
+      if (!reaches) this.transcript.gap();
+      for (const event of past.events) this.#take(event, epoch);
+    } catch {
+      this.transcript.gap();
+    }
+    const waiting = this.#early;
+    this.#early = undefined;
+    for (const [event, epoch] of waiting) this.#take(event, epoch);
+    this.#paint();
   }
 
   #goOn(before: string | null): void {

@@ -41,7 +41,8 @@ export class Transcript {
   rows: Row[] = [];
   version = 0;
   #events: EventRow[] = [];
-  #epoch: string | undefined;
+  /** Which log the events are of. */
+  epoch: string | undefined;
   #last = 0;
   #calls = new Map<string, Row & { kind: "tool" }>();
   #began: string | undefined;
@@ -52,9 +53,9 @@ export class Transcript {
   /** Takes the next event. One that is known already is left out: a stream that resumes may repeat. */
   add(event: EventRow, epoch?: string): void {
     // The numbers of another log begin anew.
-    if (epoch !== undefined && epoch !== this.#epoch) {
-      if (this.#epoch !== undefined) this.#last = 0;
-      this.#epoch = epoch;
+    if (epoch !== undefined && epoch !== this.epoch) {
+      if (this.epoch !== undefined) this.#last = 0;
+      this.epoch = epoch;
     }
     if (event.seq <= this.#last) return;
     this.#last = event.seq;
@@ -86,6 +87,11 @@ export class Transcript {
   /** The oldest event that is here. */
   get first(): number | undefined {
     return this.#events[0]?.seq;
+  }
+
+  /** The newest event that is here. */
+  get last(): number {
+    return this.#last;
   }
 
   /** The event behind a row, as the host told it. */

@@ -15,7 +15,7 @@ let browser: Browser;
 let ada: Peer;
 let page: Page;
 before(async () => {
-  [hive, browser] = await Promise.all([Hive.start({ config: '[engine]\ndefault = "/bin/true"\n' }), launch()]);
+  [hive, browser] = await Promise.all([Hive.start({ scenario: "pages.toml" }), launch()]);
   await hive.cli("spawn", "ada", "--runtime", "process");
   ada = hive.peer("ada");
   await hive.call("set_permissions", { name: "ada", grant: ["approvals"] });
@@ -64,7 +64,7 @@ test("C6 a change shows its lines, its hash and what it gives before it is appro
 
 test("a denial carries its note, and a long change must be unfolded first", async () => {
   const long = Array.from({ length: 120 }, (_, line) => `# line ${line}`).join("\n");
-  const id = await propose(`model = "haiku"\n${long}\n`, HOSTILE.join("\n").slice(0, 2000));
+  const id = await propose(`model = "haiku"\n${long}\n`, HOSTILE.filter((text) => !/\p{Cc}|\p{Cf}/u.test(text)).join("\n").slice(0, 2000));
   const card = page.locator(`#item-p${id}`);
   const approve = card.getByRole("button", { name: "Approve" });
   await card.locator("table.diff").waitFor();

@@ -4,6 +4,7 @@ use std::{io, path::PathBuf};
 
 use axum::{extract::State, response::Response};
 use hive_wire::{ErrorCode, Timestamp, WireError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -24,9 +25,10 @@ pub(super) struct Where {
 }
 
 /// A directory, or the beginning of a file.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Look")]
 #[serde(tag = "kind", rename_all = "snake_case")]
-enum Shown {
+pub(super) enum Shown {
     Directory {
         path: String,
         entries: Vec<Row>,
@@ -40,7 +42,8 @@ enum Shown {
     },
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "FileRow")]
 struct Row {
     name: String,
     is_dir: bool,

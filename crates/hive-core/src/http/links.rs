@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::beneath::{self, Found};
@@ -17,7 +18,7 @@ const MAX_LABEL: usize = 60;
 const MAX_ICON: usize = 4;
 
 /// A link on an agent's card.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct DashboardLink {
     pub(super) label: String,
     pub(super) url: String,

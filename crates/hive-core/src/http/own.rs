@@ -88,7 +88,9 @@ async fn read(host: &Host, name: &AgentName, path: String) -> Option<(String, Ve
             file => (path, file),
         };
         match found {
-            Found::File(mut file) if file.size <= MAX_BYTES as u64 => Ok((path, file.read(0, MAX_BYTES)?)),
+            Found::File(mut file) if file.size <= MAX_BYTES as u64 => {
+                Ok((path, file.read(0, MAX_BYTES)?))
+            }
             _ => Err(io::ErrorKind::NotFound.into()),
         }
     };

@@ -7,6 +7,7 @@ use hive_wire::{
     ErrorCode, WireError,
     host::{EventPosition, EventRow},
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Site, events, input::Target, output, stats::Asked};
@@ -22,8 +23,8 @@ pub(super) struct Page {
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
-struct Past {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Past {
     /// Events after this are news to whoever holds this answer.
     position: String,
     /// Oldest first.

@@ -2,6 +2,7 @@
 
 use axum::{extract::State, response::Response};
 use hive_wire::{AgentName, ReminderId, Timestamp, text};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -10,12 +11,13 @@ use super::{Site, input::Body, output};
 /// How much of a reminder is shown.
 const MAX_TEXT: usize = 2_000;
 
-#[derive(Serialize)]
-struct Reminders {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Reminders {
     reminders: Vec<Row>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ReminderRow")]
 struct Row {
     reminder_id: ReminderId,
     agent: AgentName,

@@ -4,6 +4,7 @@
 
 use axum::{extract::State, response::Response};
 use hive_wire::{ErrorCode, WireError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Site, input::Body, output};
@@ -41,12 +42,12 @@ enum Piece {
     },
 }
 
-#[derive(Serialize)]
-struct Rendered {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Rendered {
     pieces: Vec<Shown>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Shown {
     Nodes(Vec<Node>),

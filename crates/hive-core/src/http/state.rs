@@ -10,6 +10,7 @@ use hive_wire::{
     host::{AgentRow, AgentSnapshot, GetAgentState, HiveInfo, Info, TurnTotals},
     report::TurnState,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
@@ -21,8 +22,9 @@ use super::{
 use crate::host_commands::{Host, agent_state, info, list, turn_totals};
 
 /// One agent.
-#[derive(Serialize)]
-struct AgentPage {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "AgentPage")]
+pub(super) struct AgentPage {
     schema: u32,
     /// Events after this are news to whoever holds this answer.
     position: String,
@@ -37,7 +39,7 @@ struct AgentPage {
 }
 
 /// What of a row an agent's own page shows besides.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Extract {
     runtime: hive_wire::host::Runtime,
     note: String,
@@ -48,8 +50,9 @@ struct Extract {
 }
 
 /// The whole hive.
-#[derive(Serialize)]
-struct HivePage {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "HiveState")]
+pub(super) struct HivePage {
     schema: u32,
     position: String,
     hive: HiveInfo,
@@ -61,7 +64,8 @@ struct HivePage {
 }
 
 /// One agent in the fleet.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "FleetRow")]
 struct Row {
     #[serde(flatten)]
     agent: AgentRow,

@@ -16,6 +16,8 @@ pub(super) struct Route {
     pub(super) guarded: bool,
     /// What the body or the query holds.
     pub(super) fields: &'static [Field],
+    /// The name of the shape of its answer, where that is described.
+    pub(super) answer: Option<&'static str>,
     pub(super) handler: MethodRouter<Site>,
 }
 
@@ -130,6 +132,7 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
     );
     let what = "What agents wrote, as parts that are safe to show";
     table.post("/api/render", what, PIECES, post(render::render));
+    table.last().answer = Some("Rendered");
     match audience {
         Audience::Operator => {
             table.get(
@@ -139,6 +142,7 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
                 get(metrics::show),
             );
             table.get("/api/state", "How the hive stands", &[], get(state::hive));
+            table.last().answer = Some("HiveState");
             let what = "What happens in the hive, as server-sent events";
             table.get("/api/events", what, HIVE_EVENTS, get(events::of_hive));
             let what = "Sends a message as the operator";
@@ -149,11 +153,13 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
             table.get("/api/stats", what, DAYS, get(stats::of_hive));
             let what = "The agents' reminders, the next one first";
             table.get("/api/reminders", what, &[], get(reminders::list));
+            table.last().answer = Some("Reminders");
             let what = "Deletes a reminder";
             let cancel = post(reminders::cancel);
             table.post("/api/reminders/cancel", what, REMINDER, cancel);
             let what = "Who is told of what waits for the operator";
             table.get("/api/notifier", what, &[], get(notifier::show));
+            table.last().answer = Some("NotifierState");
             let what = "Tells them something, to see whether it arrives";
             let test = post(notifier::test);
             table.post("/api/notifier/test", what, &[], test);
@@ -179,16 +185,21 @@ impl Table {
     fn agent(&mut self, at: &str) {
         let at = |path: &str| format!("{at}/{path}");
         self.get(at("state"), "How the agent stands", &[], get(state::agent));
+        self.last().answer = Some("AgentPage");
         let what = "What happens to the agent, as server-sent events";
         self.get(at("events"), what, EVENTS, get(events::of_agent));
         let what = "The agent's events page by page, backwards";
         self.get(at("past"), what, PAST, get(past::past));
+        self.last().answer = Some("Past");
         let what = "The agent's notes: a directory, or a file";
         self.get(at("files"), what, PATH, get(files::show));
+        self.last().answer = Some("Look");
         let what = "The agent's background commands, newest first";
         self.get(at("tasks"), what, &[], get(tasks::list));
+        self.last().answer = Some("Tasks");
         let what = "What such a command wrote";
         self.get(at("tasks/{id}"), what, TAIL, get(tasks::tail));
+        self.last().answer = Some("TaskOutput");
         let what = "Sends the agent a message as the operator";
         self.post(at("send"), what, MESSAGE, post(actions::send));
         self.post(
@@ -257,6 +268,7 @@ impl Table {
             summary,
             guarded: false,
             fields: &[],
+            answer: None,
             handler,
         });
     }

@@ -10,6 +10,7 @@ use axum::{
     response::Response,
 };
 use hive_wire::{AgentName, ErrorCode, Timestamp, WireError, text};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -31,7 +32,8 @@ const MAX_COMMAND: usize = 4_000;
 const MAX_TAIL: usize = 64 * 1024;
 
 /// A task, as its daemon wrote it down.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TaskRow")]
 struct Task {
     id: u64,
     cmd: String,
@@ -44,8 +46,8 @@ struct Task {
     note: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Tasks {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Tasks {
     tasks: Vec<Task>,
 }
 
@@ -62,8 +64,9 @@ enum Stream {
     Err,
 }
 
-#[derive(Serialize)]
-struct Piece {
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TaskOutput")]
+pub(super) struct Piece {
     /// Where the text begins.
     from: u64,
     /// Where the next piece begins.

@@ -1,5 +1,6 @@
 //! Changes of files as lines with their numbers: from two texts, or from a unified diff.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
@@ -11,7 +12,7 @@ const MAX_LINES: usize = 5_000;
 const CONTEXT: usize = 3;
 
 /// A change of one file.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct FileChange {
     /// Which file, as far as it is known.
     pub(crate) path: String,
@@ -26,7 +27,8 @@ pub(crate) struct FileChange {
 }
 
 /// One line of a change.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "DiffLine")]
 pub(crate) struct Line {
     /// `+`, `-`, a space, or `@` before a new place in the file.
     pub(crate) sign: char,

@@ -1,9 +1,10 @@
 //! The parts that something shown is made of.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A piece of text, or a part with others inside.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Node {
     /// Text, to be shown as it is.
@@ -13,7 +14,7 @@ pub(crate) enum Node {
 }
 
 /// A part with others inside.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Part {
     /// What it is.
     pub(crate) tag: Tag,
@@ -29,7 +30,7 @@ pub(crate) struct Part {
 }
 
 /// Everything that something shown can be made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Tag {
     A,

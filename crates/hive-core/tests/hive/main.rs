@@ -25,5 +25,6 @@ mod turns_ending;
 mod up;
 mod walk;
 mod web;
+mod web_api;
 mod web_events;
 mod wire;

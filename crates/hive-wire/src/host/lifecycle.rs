@@ -1,5 +1,6 @@
 //! The commands that bring agents up and down.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Runtime;
@@ -126,7 +127,7 @@ pub struct Output {
 }
 
 /// What a new agent gets on this machine, and how the hive does for a model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Defaults {
     /// What `--runtime auto` means here.
     pub runtime: Runtime,
