@@ -69,7 +69,7 @@ try {
   await propose(hive).catch((error) => console.error("no approval:", String(error)));
   const settled = async (page: Page): Promise<void> => {
     await eventually("it is loaded", async () => (await page.getByText("Loading").count()) === 0);
-    await page.waitForLoadState("networkidle");
+    await eventually("everything is shown", async () => (await page.locator(".markdown > .plain, .terminal > .plain").count()) === 0);
   };
   const shoot = async (page: Page, name: string): Promise<void> => {
     await settled(page);

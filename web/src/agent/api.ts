@@ -1,23 +1,9 @@
 // An agent's API: under its own port, or on the dashboard under its name.
 
 import { get, newKey, post } from "../api/client.ts";
-import type { AgentSnapshot, DayTotal, Past, TurnRow } from "../api/types.ts";
+import type { AgentSnapshot, DayTotal, Look, Past, TaskOutput, TaskRow, TurnRow } from "../api/types.ts";
 
-export interface TaskRow {
-  id: number;
-  cmd: string;
-  state: string;
-  created_at: string | null;
-  ended_at: string | null;
-  duration_ms: number | null;
-  exit_code: number | null;
-  signal: number | null;
-  note: string | null;
-}
-
-export type Look =
-  | { kind: "directory"; path: string; entries: { name: string; is_dir: boolean; size: number; modified_at: string }[] }
-  | { kind: "file"; path: string; size: number; text: string; is_cut: boolean; is_binary: boolean };
+export type { Look, TaskRow };
 
 export class AgentApi {
   /** `base` is `/api` on the agent's own port, `/api/agents/NAME` on the dashboard. */
@@ -39,7 +25,7 @@ export class AgentApi {
   tasks(): Promise<{ tasks: TaskRow[] }> {
     return get(`${this.base}/tasks`);
   }
-  tail(id: number, stream: "out" | "err", from?: number): Promise<{ from: number; next: number; text: string }> {
+  tail(id: number, stream: "out" | "err", from?: number): Promise<TaskOutput> {
     return get(`${this.base}/tasks/${id}?stream=${stream}${from === undefined ? "" : `&from=${from}`}`);
   }
   files(path: string): Promise<Look> {

@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { known } from "../ui/known.ts";
 import { Nothing } from "../ui/nothing.tsx";
 import { Terminal } from "../ui/rich.tsx";
 import { Ago, span } from "../ui/time.tsx";
@@ -74,7 +75,7 @@ export function Tasks({ api }: { api: AgentApi }) {
       {all.map((task) => (
         <li key={task.id} class={task.exit_code === 0 || task.state === "running" ? "card" : "card bad"}>
           <button type="button" class="quiet task" aria-expanded={opened.value === task.id} onClick={() => (opened.value = opened.value === task.id ? undefined : task.id)}>
-            <span aria-hidden="true">{SIGNS[task.state] ?? "?"}</span> <b>#{task.id}</b> <code>{task.cmd}</code>
+            <span aria-hidden="true">{known(SIGNS, task.state) ?? "?"}</span> <b>#{task.id}</b> <code>{task.cmd}</code>
           </button>
           <p class="dim">
             {outcome(task)}

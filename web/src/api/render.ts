@@ -3,30 +3,7 @@
 
 import { type Signal, signal } from "@preact/signals";
 import { post } from "./client.ts";
-
-export type Node = string | Part;
-
-export interface Part {
-  tag: string;
-  class?: string;
-  href?: string;
-  inside?: Node[];
-}
-
-export interface DiffLine {
-  sign: "+" | "-" | " " | "@";
-  old?: number;
-  new?: number;
-  inside: Node[];
-}
-
-export interface FileChange {
-  path: string;
-  lines: DiffLine[];
-  added: number;
-  removed: number;
-  is_cut: boolean;
-}
+import type { FileChange, Node } from "./types.ts";
 
 export type Piece =
   | { kind: "markdown" | "terminal" | "patch"; text: string }

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, post } from "../api/client.ts";
-import type { ReminderRow, ScheduleRow } from "../api/types.ts";
+import type { Reminders, ScheduleRow } from "../api/types.ts";
 import { Action } from "../ui/action.tsx";
 import { Nothing } from "../ui/nothing.tsx";
 import { Ago } from "../ui/time.tsx";
@@ -15,10 +15,10 @@ const SHOWN = 200;
 
 export function Schedules() {
   const schedules = useSignal<ScheduleRow[] | undefined>(undefined);
-  const reminders = useSignal<ReminderRow[] | undefined>(undefined);
+  const reminders = useSignal<Reminders["reminders"] | undefined>(undefined);
   const load = (): void => {
     hive.schedules().catch(absent({ schedules: [] })).then((list) => (schedules.value = list.schedules), complain);
-    get<{ reminders: ReminderRow[] }>("/api/reminders").then((list) => (reminders.value = list.reminders), complain);
+    get<Reminders>("/api/reminders").then((list) => (reminders.value = list.reminders), complain);
   };
   // One that fires becomes a message.
   useEffect(load, [mailMoved.value]);

@@ -3,23 +3,13 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { get, post } from "../api/client.ts";
+import type { NotifierState } from "../api/types.ts";
 import { leave } from "../session.ts";
 import { Action } from "../ui/action.tsx";
 import { colours, spelling } from "../ui/settings.ts";
 import { complain } from "../ui/toasts.tsx";
 import { hive } from "./api.ts";
 import { info, refresh } from "./store.ts";
-
-interface Notifier {
-  is_on: boolean;
-  kind: string;
-  host: string;
-  content: boolean;
-  min_interval_secs: number;
-  quiet_hours: string | null;
-  last_error: string | null;
-  sent: number;
-}
 
 function Looks() {
   return (
@@ -44,8 +34,8 @@ function Looks() {
 }
 
 function Notifications() {
-  const found = useSignal<Notifier | undefined>(undefined);
-  const load = (): Promise<void> => get<Notifier>("/api/notifier").then((now) => void (found.value = now));
+  const found = useSignal<NotifierState | undefined>(undefined);
+  const load = (): Promise<void> => get<NotifierState>("/api/notifier").then((now) => void (found.value = now));
   useEffect(() => void load().catch(complain), []);
   const now = found.value;
   return (

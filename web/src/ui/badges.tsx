@@ -2,6 +2,7 @@
 
 import type { AgentRow, AgentState } from "../api/types.ts";
 import { Action } from "./action.tsx";
+import { known } from "./known.ts";
 import { word } from "./settings.ts";
 
 const SIGNS: Record<AgentState, [sign: string, words: string, tone: string]> = {
@@ -18,7 +19,7 @@ const SIGNS: Record<AgentState, [sign: string, words: string, tone: string]> = {
 };
 
 export function StateBadge({ state, tool }: { state: AgentState; tool?: string | null | undefined }) {
-  const [sign, words, tone] = SIGNS[state] ?? ["?", state, "plain"];
+  const [sign, words, tone] = known(SIGNS, state) ?? ["?", state, "plain"];
   return (
     <span class={`badge ${tone}`} data-state={state}>
       <span aria-hidden="true">{sign}</span> {words}

@@ -1,7 +1,8 @@
 // Changes of files: unified or side by side, with or without changes of blanks alone.
 
 import { signal, useSignal } from "@preact/signals";
-import { type DiffLine, type FileChange, type Piece, shown } from "../api/render.ts";
+import { type Piece, shown } from "../api/render.ts";
+import type { DiffLine, FileChange } from "../api/types.ts";
 import { pairs, withoutBlanks } from "./lines.ts";
 import { Nodes } from "./rich.tsx";
 
@@ -11,9 +12,9 @@ const hideBlanks = signal(false);
 /** Longer changes are unfolded by the reader. */
 const FOLDED = 60;
 
-const LOOK = { "+": "added", "-": "removed", " ": "", "@": "place" } as const;
+const LOOK: Record<string, string> = { "+": "added", "-": "removed", " ": "", "@": "place" };
 
-function Cells({ line, number }: { line: DiffLine | undefined; number: number | undefined }) {
+function Cells({ line, number }: { line: DiffLine | undefined; number: number | null | undefined }) {
   if (line === undefined) return <><td class="number" /><td class="absent" /></>;
   return (
     <>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DiffLine } from "../api/render.ts";
+import type { DiffLine } from "../api/types.ts";
 import { pairs, withoutBlanks } from "./lines.ts";
 
 const line = (sign: DiffLine["sign"], text: string): DiffLine => ({ sign, inside: [text] });

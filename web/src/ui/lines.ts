@@ -1,6 +1,6 @@
 // Lines of a change, arranged for the reader.
 
-import type { DiffLine, Node } from "../api/render.ts";
+import type { DiffLine, Node } from "../api/types.ts";
 
 function plain(nodes: Node[]): string {
   return nodes.map((node) => (typeof node === "string" ? node : plain(node.inside ?? []))).join("");

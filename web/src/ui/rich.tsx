@@ -2,7 +2,8 @@
 // attributes named here: there is no markup in between.
 
 import { h, type VNode } from "preact";
-import { LONGEST, type Node, type Part, shown } from "../api/render.ts";
+import { LONGEST, shown } from "../api/render.ts";
+import type { Node, Part } from "../api/types.ts";
 
 const KNOWN = new Set([
   "a", "blockquote", "br", "code", "del", "em", "h4", "h5", "hr", "li", "ol", "p", "pre", "span",
@@ -12,8 +13,8 @@ const KNOWN = new Set([
 function element(part: Part, key: number): VNode | null {
   if (!KNOWN.has(part.tag)) return null;
   const looks: Record<string, unknown> = { key };
-  if (part.class !== undefined) looks.class = part.class;
-  if (part.tag === "a" && part.href !== undefined && /^(https?|mailto):/i.test(part.href)) {
+  if (typeof part.class === "string") looks.class = part.class;
+  if (part.tag === "a" && typeof part.href === "string" && /^(https?|mailto):/i.test(part.href)) {
     Object.assign(looks, { href: part.href, title: part.href, rel: "noopener noreferrer nofollow", target: "_blank" });
   }
   return h(part.tag, looks, <Nodes nodes={part.inside ?? []} />);

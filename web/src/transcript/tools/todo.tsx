@@ -1,5 +1,6 @@
 // A list of things to do, as the engine keeps it.
 
+import { known } from "../../ui/known.ts";
 import { fields, text } from "../rows.ts";
 import type { Renderer } from "./tool.ts";
 
@@ -10,7 +11,7 @@ export const Todo: Renderer = ({ input }) => {
   return (
     <ul class="options">
       {todos.slice(0, 50).map((todo, index) => (
-        <li key={index}>{SIGNS[text(todo.status)] ?? "☐"} {text(todo.content)}</li>
+        <li key={index}>{known(SIGNS, text(todo.status)) ?? "☐"} {text(todo.content)}</li>
       ))}
     </ul>
   );
