@@ -1,10 +1,11 @@
-//! Side-by-side benchmarks: the hive's message queue against what people use instead, and turns of
-//! the loop against the bare engine.
+//! Side-by-side benchmarks: the hive's message queue against what people use instead, turns of the
+//! loop against the bare engine, and the native engine against others.
 //!
-//! `cargo run --release -p bench -- [queue|loop] [--quick]` starts everything it needs, prints a table
-//! and writes `bench/results/queue.json` and `loop.json`. See `docs/benchmarks.md`.
+//! `cargo run --release -p bench -- [queue|loop|engine] [--quick]` starts everything it needs, prints a table
+//! and writes `bench/results/queue.json`, `loop.json` and `engine.json`. See `docs/benchmarks.md`.
 
 mod conn;
+mod engines;
 mod host;
 mod options;
 mod peer;
@@ -39,9 +40,11 @@ fn main() -> Result<()> {
             }
             Suite::Queue => interruptible(queue(&options)).await,
             Suite::Loop => interruptible(turn_loop::run(&options)).await,
+            Suite::Engine => interruptible(engines::run(&options)).await,
             Suite::All => {
                 interruptible(queue(&options)).await?;
-                interruptible(turn_loop::run(&options)).await
+                interruptible(turn_loop::run(&options)).await?;
+                interruptible(engines::run(&options)).await
             }
         }
     })

@@ -38,12 +38,14 @@ mod model;
 mod new_session;
 mod out;
 mod pending;
+mod permissions;
 mod questions;
 mod rebuild;
 mod receipt;
 mod redeliver;
 mod request_spawn;
 mod restart;
+mod schedules;
 mod send;
 mod spawn;
 mod start;
@@ -188,6 +190,10 @@ pub enum ClientCommand {
     Questions(questions::QuestionsArgs),
     /// Answer a question.
     Answer(answer::AnswerArgs),
+    /// Show or change what agents may do.
+    Permissions(permissions::PermissionsArgs),
+    /// Show what is scheduled for agents, or cancel one.
+    Schedules(schedules::SchedulesArgs),
     /// Show the newest events, or what an agent's harness wrote.
     Logs(logs::LogsArgs),
     /// Follow events as they happen.
@@ -275,6 +281,8 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Discard(args) => args.run(host, out).await,
         ClientCommand::Questions(args) => args.run(host, out).await,
         ClientCommand::Answer(args) => args.run(host, out).await,
+        ClientCommand::Permissions(args) => args.run(host, out).await,
+        ClientCommand::Schedules(args) => args.run(host, out).await,
         ClientCommand::Logs(args) => args.run(host, out).await,
         ClientCommand::Tail(args) => args.run(host, out).await,
         ClientCommand::Interrupt(args) => args.run(host, out).await,

@@ -12,6 +12,8 @@ use serde::{Deserialize, de};
 pub use engine::{Engine, EngineEnv};
 pub use notify::{Notify, NotifyKind, QuietHours, Secret};
 
+use crate::permissions::Rate;
+
 /// The whole configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -174,6 +176,12 @@ pub struct Limits {
     pub questions_per_agent: u32,
     /// The most pending reminders of one agent.
     pub reminders_per_agent: u32,
+    /// The most schedules of one agent.
+    pub schedules_per_agent: u32,
+    /// How much one agent may send in a minute, in the long run; 0 for no limit …
+    pub sends_per_minute: u32,
+    /// … and how much at once.
+    pub send_burst: u32,
     /// How many seconds a request waits for the operator.
     pub approval_seconds: u32,
     /// The most requests of one agent that wait for the operator.
@@ -194,6 +202,9 @@ impl Default for Limits {
             line_seconds: 30,
             questions_per_agent: 50,
             reminders_per_agent: 50,
+            schedules_per_agent: 20,
+            sends_per_minute: 600,
+            send_burst: 1_000,
             approval_seconds: 7 * 24 * 60 * 60,
             approvals_per_agent: 20,
         }
@@ -211,6 +222,14 @@ impl Limits {
         self.event_mib_per_agent.saturating_mul(1024 * 1024)
     }
 
+    /// How fast one agent may send.
+    pub(crate) fn rate(&self) -> Rate {
+        Rate {
+            per_minute: self.sends_per_minute,
+            burst: self.send_burst,
+        }
+    }
+
     /// How long a line may take.
     pub fn line_time(&self) -> Duration {
         Duration::from_secs(self.line_seconds.into())
@@ -224,6 +243,7 @@ impl Limits {
             ("deliveries_before_dead", self.deliveries_before_dead),
             ("connections_per_agent", connections),
             ("line_seconds", self.line_seconds),
+            ("send_burst", self.send_burst),
             ("approval_seconds", self.approval_seconds),
         ] {
             anyhow::ensure!(limit > 0, "limits.{key} must be at least 1");
@@ -327,6 +347,7 @@ mod tests {
             ("[engine]\ndefault = \"\"", "engine.default"),
             ("[engine.env]\n\"A B\" = \"x\"", "`A B`"),
             ("[engine.env]\nHIVE_SOCKET = \"x\"", "HIVE_SOCKET"),
+            ("[engine]\nconsent_secs = 361", "consent_secs"),
             ("[engine.context_windows]\nhaiku = 1", "1000"),
             ("[limits\n", "line 1"),
         ] {

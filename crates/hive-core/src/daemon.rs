@@ -36,6 +36,7 @@ use crate::{
     model::Rehearsal,
     notifier::{self, Notifier},
     paths::Paths,
+    permissions::Gate,
     repos::Repos,
     roster::Roster,
     server::{Limits, Listener},
@@ -102,6 +103,7 @@ impl Running {
         let doors = Arc::new(Access::open(&paths.operator_token(), &paths.sessions())?);
         let means = crew::Means::find(setup.mode, &paths, &config, &agents).await?;
         let harnesses = know_harnesses(&readers, &events, means.is_shared())?;
+        let gate = open_gate(&readers, &config)?;
 
         let repos = Repos::new(&paths.state);
         repos.prepare()?;
@@ -123,6 +125,7 @@ impl Running {
             config: &config,
             configs: &configs,
             broker: &broker,
+            gate: &gate,
             dashboard_port: address.port(),
             tasks: &tasks,
             stop: &stop,
@@ -137,6 +140,7 @@ impl Running {
             readers,
             events,
             harnesses,
+            gate,
             access: doors,
             metrics,
             lifecycle: tokio::sync::Mutex::new(()),
@@ -284,6 +288,15 @@ fn know_harnesses(
         .context("cannot read what the agents say of themselves")?;
     let harnesses = Harnesses::new(Arc::clone(events), lines, has_shared_key);
     Ok(Arc::new(harnesses))
+}
+
+/// What the agents were granted; an agent is never let in before this is known.
+fn open_gate(readers: &hive_store::Readers, config: &Config) -> anyhow::Result<Arc<Gate>> {
+    let stored = readers
+        .permissions()
+        .context("cannot read what the agents are granted")?;
+    let rate = config.limits.rate();
+    Ok(Arc::new(Gate::new(&config.hive.root_agent, rate, stored)))
 }
 
 /// Opens the socket and the page of every agent, and the dashboard.

@@ -26,6 +26,7 @@ use hive_wire::{
     AgentName, ControlId, ErrorCode, HarnessEpoch, Timestamp, WireError,
     agent::{EventsPosted, MAX_WAIT_SECONDS},
     control::{Control, ControlAction, ControlRequests},
+    grants::Groups,
     host::{ControlOutcome, ControlState},
     report::{PostState, PostedEvent},
 };
@@ -357,6 +358,17 @@ impl Harnesses {
             },
             Ok(Err(_)) | Err(_) => queued,
         })
+    }
+
+    /// Tells a harness which tools its engine has from the next turn on (C14).
+    pub(crate) fn set_tool_groups(&self, agent: &AgentName, groups: &Groups) {
+        let mut inner = self.lock();
+        inner.next_request += 1;
+        let request_id = ControlId(inner.next_request);
+        let groups = groups.iter().map(|group| group.to_string()).collect();
+        let harness = inner.agents.entry(agent.clone()).or_default();
+        let action = ControlAction::ToolGroups { groups };
+        harness.controls.regroup(request_id, action);
     }
 
     /// Forgets an agent that was destroyed; what it said of itself stays for a later one.

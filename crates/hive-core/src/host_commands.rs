@@ -4,6 +4,7 @@
 mod ack_inbox;
 pub(crate) mod agent_state;
 mod answer;
+mod cancel_schedule;
 pub(crate) mod control_agent;
 mod dead;
 mod destroy;
@@ -18,13 +19,16 @@ mod link;
 pub(crate) mod list;
 mod output;
 pub(crate) mod pending;
+pub(crate) mod permissions;
 mod questions;
 pub(crate) mod rebuild;
 mod receipt;
 mod redeliver;
 pub(crate) mod request_spawn;
 pub(crate) mod restart;
+pub(crate) mod schedules;
 pub(crate) mod send;
+pub(crate) mod set_permissions;
 pub(crate) mod spawn;
 pub(crate) mod start;
 mod stop_all;
@@ -55,6 +59,7 @@ use crate::{
     metrics::Metrics,
     notifier::Notifier,
     paths::Paths,
+    permissions::Gate,
     server::{Listener, Outbox, Service},
     supervisor::{Supervisor, Wish},
 };
@@ -68,6 +73,8 @@ pub(crate) struct Host {
     pub(crate) events: Arc<EventLog>,
     pub(crate) approvals: Arc<Approvals>,
     pub(crate) harnesses: Arc<Harnesses>,
+    /// What agents may do, and how fast.
+    pub(crate) gate: Arc<Gate>,
     pub(crate) supervisor: Arc<Supervisor>,
     /// Who may look at which page.
     pub(crate) access: Arc<Access>,
@@ -161,6 +168,14 @@ impl Host {
             HostRequest::TurnTotals(command) => asker.answer(turn_totals::run(host, command)),
             HostRequest::Lift(command) => asker.answer(lift::run(host, command)),
             HostRequest::Link(command) => asker.answer(link::run(host, command)),
+            HostRequest::ShowPermissions(command) => asker.answer(permissions::run(host, command)),
+            HostRequest::SetPermissions(command) => {
+                asker.answer(set_permissions::run(host, command));
+            }
+            HostRequest::ShowSchedules(command) => asker.answer(schedules::run(host, command)),
+            HostRequest::CancelAnySchedule(command) => {
+                asker.answer(cancel_schedule::run(host, command));
+            }
             HostRequest::RequestSpawnAsOperator(command) => {
                 asker.answer(request_spawn::run(host, command));
             }

@@ -9,6 +9,7 @@ pub mod broker;
 pub mod cli;
 pub mod config;
 pub mod daemon;
+pub mod journal;
 pub mod paths;
 
 mod access;
@@ -16,20 +17,25 @@ mod agent_commands;
 mod approvals;
 mod companions;
 mod credentials;
+mod cron;
 mod engine;
 mod harnesses;
 mod host_commands;
 mod http;
 mod metrics;
 mod model;
+mod nix_flake;
 mod notifier;
 mod pages;
+mod permissions;
 mod ports;
 mod render;
 mod repos;
 mod roster;
 mod server;
+mod spill;
 mod supervisor;
+mod waiting;
 
 /// Runs this process as the keeper of an agent, if it was started as one; how that ended.
 pub fn keeper() -> Option<std::process::ExitCode> {

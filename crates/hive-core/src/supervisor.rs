@@ -42,6 +42,7 @@ use crate::{
     config::Config,
     model::ModelAccess,
     paths::Paths,
+    permissions::Gate,
 };
 
 pub(crate) use setup::{Binaries, KEEPER, keeper_command};
@@ -60,6 +61,8 @@ pub(crate) struct Parts {
     /// What is applied of each agent.
     pub(crate) configs: Arc<Configs>,
     pub(crate) broker: Broker,
+    /// What agents may do, which their harnesses are told.
+    pub(crate) gate: Arc<Gate>,
     pub(crate) model: ModelAccess,
     pub(crate) runtime: Arc<dyn Runtime>,
     pub(crate) binaries: Binaries,

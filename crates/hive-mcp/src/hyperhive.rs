@@ -47,10 +47,15 @@ pub fn toolbox(options: &Options) -> Toolbox<Hyperhive> {
                 $($(.with_group::<$tool>(options, Group::$group))+)+
         };
     }
-    toolbox! {
+    let toolbox = toolbox! {
         Messaging: tools::Send, tools::Recv, tools::Ask, tools::Answer, tools::GetReceipt;
         Inbox: tools::GetLooseEnds, tools::CancelLooseEnd, tools::Remind, tools::RequestNextTurn;
         Meta: tools::SetStatus, tools::GetAgentMeta, tools::ListPeers;
+    };
+    // It belongs to no group: the engine needs it, and it gives the model nothing.
+    match options.consent_seconds {
+        0 => toolbox,
+        _ => toolbox.with::<tools::PermissionPrompt>(),
     }
 }
 
@@ -79,6 +84,7 @@ pub struct Hyperhive {
     state_dir: PathBuf,
     harness_dir: PathBuf,
     purpose: Purpose,
+    consent_seconds: u32,
     receives: Semaphore,
     tickets: Arc<Tickets>,
 }
@@ -91,6 +97,7 @@ impl Hyperhive {
             state_dir: options.state_dir.clone(),
             harness_dir: options.harness_dir.clone(),
             purpose: options.purpose,
+            consent_seconds: options.consent_seconds,
             receives: Semaphore::new(MAX_RECEIVES),
             tickets: Arc::default(),
         }
@@ -108,6 +115,11 @@ impl Hyperhive {
 
     pub(crate) fn purpose(&self) -> Purpose {
         self.purpose
+    }
+
+    /// How long the operator has to permit something.
+    pub(crate) fn consent_seconds(&self) -> u32 {
+        self.consent_seconds
     }
 
     /// Carries out a command once.

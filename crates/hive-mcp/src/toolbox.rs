@@ -31,6 +31,8 @@ pub trait Tool<C>: 'static {
     const EFFECT: Effect;
     /// How long its answer may be before the engine may put it aside in a file, in characters.
     const MAX_ANSWER: Option<u32> = None;
+    /// In which forms its answer comes.
+    const ANSWER: AnswerForm = AnswerForm::Structured;
     /// Its arguments.
     type Args: DeserializeOwned + JsonSchema + Send + 'static;
     /// Its structured answer.
@@ -47,6 +49,15 @@ pub trait Tool<C>: 'static {
     fn text(reply: &Self::Reply) -> String {
         serde_json::to_string(reply).unwrap_or_default()
     }
+}
+
+/// In which forms an answer comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// As text, and structured with a schema.
+    Structured,
+    /// As one text and nothing else.
+    Text,
 }
 
 /// What a tool changes, as hints for the engine.
@@ -245,8 +256,11 @@ fn definition<C, T: Tool<C>>() -> Definition {
     let tool = Definition::new(T::NAME, T::DESCRIPTION, JsonObject::new())
         .with_title(T::TITLE)
         .with_input_schema::<T::Args>()
-        .with_output_schema::<T::Reply>()
         .with_annotations(T::EFFECT.annotations());
+    let tool = match T::ANSWER {
+        AnswerForm::Structured => tool.with_output_schema::<T::Reply>(),
+        AnswerForm::Text => tool,
+    };
     match T::MAX_ANSWER {
         Some(max) => tool.with_meta(MetaObject(JsonObject::from_iter([(
             "anthropic/maxResultSizeChars".to_owned(),
@@ -277,7 +291,7 @@ fn run<C: Send + Sync + 'static, T: Tool<C>>(
             )
         })?;
         let mut result = CallToolResult::success(vec![ContentBlock::text(T::text(&reply))]);
-        result.structured_content = Some(structured);
+        result.structured_content = (T::ANSWER == AnswerForm::Structured).then_some(structured);
         Ok(result)
     })
 }

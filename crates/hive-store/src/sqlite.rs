@@ -13,6 +13,7 @@ mod agents;
 mod approvals;
 mod books;
 mod checkpoint;
+mod command_keys;
 mod correspondence;
 mod guard;
 mod lock;
@@ -44,7 +45,7 @@ pub use readers::{Counts, HistoryQuery, Page, Readers};
 pub use reminders::Reminder;
 pub use reports::{StatusLine, TOTAL_DAYS};
 pub use retention::{Pruned, Retention};
-pub use schedules::{NewSchedule, Schedule};
+pub use schedules::{Firing, NewSchedule, Schedule};
 
 use crate::Refusal;
 use books::Books;

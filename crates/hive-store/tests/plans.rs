@@ -11,11 +11,12 @@ use std::{collections::BTreeSet, fs, path::Path};
 use common::Hive;
 
 /// Tables that grow with history. What is open lies in tables and partial indexes of its own.
-const LARGE: [&str; 8] = [
+const LARGE: [&str; 9] = [
     "messages",
     "receipts",
     "turns",
     "send_keys",
+    "command_keys",
     "correspondence",
     "questions",
     "approvals",
@@ -96,7 +97,14 @@ const HOT: &[(&str, &str)] = &[
         "INDEX mail_dead (message>?)",
     ),
     ("(asker = ?1 OR target = ?1)", "INDEX questions_asked"),
-    ("expires_at <= ?1", "INDEX questions_expiry (expires_at<?)"),
+    (
+        "answer IS NULL AND expires_at <= ?1",
+        "INDEX questions_expiry (expires_at<?)",
+    ),
+    (
+        "state = 0 AND expires_at <= ?1",
+        "INDEX approvals_expiry (expires_at<?)",
+    ),
     (
         "FROM reminders WHERE due_at <= ?1",
         "INDEX reminders_due (due_at<?)",
@@ -105,6 +113,15 @@ const HOT: &[(&str, &str)] = &[
         "FROM turn_counts WHERE agent = ?1 AND id < ?2",
         "INDEX turn_counts_agent (agent=? AND rowid<?)",
     ),
+    (
+        "SELECT request, reply FROM command_keys",
+        "PRIMARY KEY (agent=? AND key=?)",
+    ),
+    (
+        "FROM command_keys WHERE used_at < ?1",
+        "INDEX command_keys_age (used_at<?)",
+    ),
+    ("WHERE next_at <= ?1", "INDEX schedules_next (next_at<?)"),
     (
         "FROM send_keys WHERE used_at < ?1",
         "INDEX send_keys_age (used_at<?)",

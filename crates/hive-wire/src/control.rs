@@ -86,6 +86,11 @@ pub enum ControlAction {
     },
     /// A hold is lifted.
     Release,
+    /// Show the engine the tools of these groups from the next turn on (C14).
+    ToolGroups {
+        /// The words of the groups that the agent has now.
+        groups: Vec<String>,
+    },
     /// Finish or give back the running turn, and end.
     Stop,
 }
@@ -103,6 +108,7 @@ impl ControlAction {
             Self::LoginCancel => "login_cancel",
             Self::Hold { .. } => "hold",
             Self::Release => "release",
+            Self::ToolGroups { .. } => "tool_groups",
             Self::Stop => "stop",
         }
     }

@@ -1,11 +1,16 @@
 //! The commands of the operator's admin socket: everything the CLI does.
 
+mod grants;
 mod harness;
 mod lifecycle;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use grants::{
+    CancelAnySchedule, PermissionList, PermissionRow, SetPermissions, ShowPermissions,
+    ShowSchedules,
+};
 pub use harness::{
     AgentSnapshot, ControlAgent, ControlOutcome, ControlState, DayTotal, GetAgentState, Lift,
     Lifted, Link, OneTimeLink, TotalsPage, TurnPage, TurnRow, TurnTotals, Turns,
@@ -53,6 +58,10 @@ commands! {
         "turn_totals" => TurnTotals -> TotalsPage,
         "lift" => Lift -> Lifted,
         "link" => Link -> OneTimeLink,
+        "permissions" => ShowPermissions -> PermissionList,
+        "set_permissions" => SetPermissions -> PermissionRow,
+        "schedules" => ShowSchedules -> agent::Schedules,
+        "cancel_schedule" => CancelAnySchedule -> agent::ScheduleRow,
         "request_spawn" => RequestSpawnAsOperator -> ApprovalRequested,
         "pending" => Pending -> ApprovalList,
         "approve" => Approve -> Decided,

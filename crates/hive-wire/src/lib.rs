@@ -10,6 +10,7 @@ pub mod client;
 pub mod command;
 pub mod control;
 pub mod error;
+pub mod grants;
 pub mod host;
 pub mod id;
 pub mod line;
@@ -18,6 +19,7 @@ pub mod report;
 pub mod socket;
 pub mod text;
 pub mod time;
+pub mod tools;
 
 pub use error::{ErrorCode, WireError};
 pub use id::{

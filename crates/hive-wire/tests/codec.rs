@@ -11,6 +11,8 @@ mod approvals;
 mod reports;
 #[path = "codec/requests.rs"]
 mod requests;
+#[path = "codec/tools.rs"]
+mod tools;
 
 use std::collections::BTreeSet;
 

@@ -24,6 +24,7 @@ use super::{
     storage,
 };
 use crate::{
+    agent_commands::once::Once,
     agent_config::{self, AGENT_TOML},
     broker::Desk,
     repos::{NotImported, Tree},
@@ -57,6 +58,10 @@ impl Approvals {
         who: Requester,
         command: RequestSpawn,
     ) -> Result<ApprovalRequested, WireError> {
+        let once = Once::of(&command, command.key.as_ref());
+        if let Some(earlier) = self.earlier(&who, &once).await? {
+            return Ok(earlier);
+        }
         check_note("reason", &command.reason)?;
         let name = agent_name(&command.name)?;
         let text = spawn_config(&name, &command)?;
@@ -92,7 +97,7 @@ impl Approvals {
             commit: None,
             reason: command.reason,
         };
-        self.write_down(who, request, content).await
+        self.write_down(who, once, request, content).await
     }
 
     /// Asks for a commit to be applied.
@@ -104,6 +109,13 @@ impl Approvals {
         caller: AgentName,
         command: RequestApplyCommit,
     ) -> Result<ApprovalRequested, WireError> {
+        let (who, once) = (
+            Requester::Agent(caller.clone()),
+            Once::of(&command, command.key.as_ref()),
+        );
+        if let Some(earlier) = self.earlier(&who, &once).await? {
+            return Ok(earlier);
+        }
         check_note("reason", &command.reason)?;
         if command.commit_ref.len() > MAX_COMMIT_REF {
             return Err(WireError::new(
@@ -162,18 +174,36 @@ impl Approvals {
             commit: Some(commit),
             reason: command.reason,
         };
-        self.write_down(Requester::Agent(caller), request, content)
-            .await
+        self.write_down(who, once, request, content).await
+    }
+
+    /// What a request under the same key was answered.
+    async fn earlier(
+        &self,
+        who: &Requester,
+        once: &Once,
+    ) -> Result<Option<ApprovalRequested>, WireError> {
+        let Requester::Agent(name) = who.clone() else {
+            return Ok(None);
+        };
+        let once = once.clone();
+        self.broker.run(move |desk| once.earlier(desk, &name)).await
     }
 
     async fn write_down(
         &self,
         who: Requester,
+        once: Once,
         request: Request,
         content: Content,
     ) -> Result<ApprovalRequested, WireError> {
         self.broker
-            .run(move |desk| write_down(desk, &who, &request, content))
+            .run(move |desk| match &who {
+                Requester::Agent(name) => {
+                    once.run(desk, name, |desk| write_down(desk, &who, &request, content))
+                }
+                Requester::Operator => write_down(desk, &who, &request, content),
+            })
             .await
     }
 }
@@ -312,8 +342,8 @@ fn may_change(
     name: &AgentName,
 ) -> Result<AgentRecord, WireError> {
     let agent = desk.roster.find(name.as_str())?.clone();
-    if caller.as_str() != desk.config.hive.root_agent {
-        desk.roster.may_inspect(caller, name.as_str())?;
+    if caller.as_str() != desk.config.hive.root_agent && caller != name {
+        desk.roster.child(caller, name)?;
     }
     if agent.runtime == Runtime::None {
         return Err(WireError::new(

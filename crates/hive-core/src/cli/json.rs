@@ -5,6 +5,7 @@
 
 mod approvals;
 mod events;
+mod grants;
 mod harnesses;
 mod messages;
 mod words;
@@ -15,6 +16,7 @@ use serde::Serialize;
 pub(super) use self::{
     approvals::{ApprovalList, Decided, Requested},
     events::{EventLog, Gap, TailedEvent},
+    grants::{PermissionList, ScheduleList},
     harnesses::{Control, Lifted, OneTimeLink, TotalList, TurnList},
     messages::{Acked, InboxDocument, MessageList, Receipt, Sent, Settled},
     words::{agent_state, message_state},

@@ -20,6 +20,7 @@ use crate::{
     host_commands::{Host, spawn},
     model::{ModelAccess, Rehearsal},
     paths::Paths,
+    permissions::Gate,
     repos::Tree,
     supervisor::{self, Binaries, Supervisor, keeper_command},
 };
@@ -100,6 +101,7 @@ pub(super) struct Around<'a> {
     pub(super) config: &'a Arc<Config>,
     pub(super) configs: &'a Arc<Configs>,
     pub(super) broker: &'a Broker,
+    pub(super) gate: &'a Arc<Gate>,
     pub(super) dashboard_port: u16,
     pub(super) tasks: &'a TaskTracker,
     pub(super) stop: &'a CancellationToken,
@@ -112,6 +114,7 @@ pub(super) fn supervisor(means: &Means, around: &Around<'_>) -> Arc<Supervisor> 
         config: Arc::clone(around.config),
         configs: Arc::clone(around.configs),
         broker: around.broker.clone(),
+        gate: Arc::clone(around.gate),
         model: means.model.clone(),
         runtime: Arc::new(ProcessRuntime::new(around.paths.agents(), keeper_command())),
         binaries: means.binaries.clone(),
@@ -134,7 +137,12 @@ pub(super) async fn muster(host: &Arc<Host>, means: &Means, agents: &[AgentRecor
             }
         }
     }
+    // Those who outlived the last daemon may not have heard of its last word.
     for agent in agents {
+        let grants = host.gate.grants(&agent.name);
+        if grants.changed_at().is_some() {
+            host.harnesses.set_tool_groups(&agent.name, grants.groups());
+        }
         if let Err(error) = ensure_repos(host, agent).await {
             tracing::error!(agent = %agent.name, %error, "it has no repositories of configuration");
         }

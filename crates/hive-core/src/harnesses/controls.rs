@@ -28,6 +28,8 @@ pub(super) struct Controls {
     pending: VecDeque<Pending>,
     /// The last hold or release: the harness must know it, but answers neither.
     standing: Option<Standing>,
+    /// The tool groups that it was started without.
+    groups: Option<Standing>,
 }
 
 struct Pending {
@@ -56,7 +58,7 @@ impl Controls {
             self.pending
                 .iter_mut()
                 .for_each(|pending| pending.is_sent = false);
-            if let Some(standing) = &mut self.standing {
+            for standing in [&mut self.standing, &mut self.groups].into_iter().flatten() {
                 standing.is_sent = false;
             }
         }
@@ -77,7 +79,8 @@ impl Controls {
         }
         self.drop_old();
         let mut requests = Vec::new();
-        if let Some(standing) = self.standing.as_mut().filter(|standing| !standing.is_sent) {
+        let standing = [&mut self.standing, &mut self.groups].into_iter().flatten();
+        for standing in standing.filter(|standing| !standing.is_sent) {
             standing.is_sent = true;
             if !is_over(&standing.request.action, now) {
                 requests.push(standing.request.clone());
@@ -118,6 +121,15 @@ impl Controls {
     /// Tells the harness to wait, or that it need not any more. The newest word counts.
     pub(super) fn stand(&mut self, request_id: ControlId, action: ControlAction) {
         self.standing = Some(Standing {
+            request: ControlRequest { request_id, action },
+            is_sent: false,
+        });
+        self.changed.send_replace(());
+    }
+
+    /// Tells the harness its tool groups. The newest word counts.
+    pub(super) fn regroup(&mut self, request_id: ControlId, action: ControlAction) {
+        self.groups = Some(Standing {
             request: ControlRequest { request_id, action },
             is_sent: false,
         });

@@ -45,7 +45,10 @@ pub(crate) async fn run(
 fn check(action: &ControlAction) -> Result<(), WireError> {
     let refuse = |why: String| Err(WireError::new(ErrorCode::BadRequest, why));
     match action {
-        ControlAction::Hold { .. } | ControlAction::Release | ControlAction::Stop => {
+        ControlAction::Hold { .. }
+        | ControlAction::Release
+        | ControlAction::ToolGroups { .. }
+        | ControlAction::Stop => {
             let kind = action.kind();
             Err(
                 WireError::new(ErrorCode::BadRequest, format!("`{kind}` is the host's own"))

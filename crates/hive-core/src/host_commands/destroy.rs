@@ -3,15 +3,15 @@
 
 use std::sync::{Arc, PoisonError};
 
-use hive_store::Mail;
+use hive_store::{Mail, sqlite::QuestionEnd};
 use hive_wire::{
-    WireError,
+    AgentName, WireError,
     host::{Destroy, Destroyed},
 };
 use serde_json::json;
 
 use super::Host;
-use crate::{approvals::Outcome, supervisor::Wish};
+use crate::{approvals::Outcome, broker::Desk, supervisor::Wish};
 
 pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, WireError> {
     let _alone = host.lifecycle.lock().await;
@@ -25,8 +25,13 @@ pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, 
             desk.roster.find(name.as_str())?;
             let inbox = desk.store(|tx| {
                 tx.destroy_agent(&name)?;
+                // A later one of the name begins with the defaults, whatever this one had.
+                tx.revoke_all(&name)?;
+                tx.clear_schedules(&name)?;
                 tx.inbox(&name.clone().into())
             })?;
+            desk.agenda_changed();
+            end_questions(desk, &name)?;
             desk.roster.remove(&name);
             desk.dismiss(&name);
             desk.report_agent(&name, "agent_destroyed", &json!({}));
@@ -43,6 +48,7 @@ pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, 
     }
     host.close_page(&command.name);
     host.harnesses.forget(&command.name);
+    host.gate.forget(&command.name);
     host.supervisor.let_go(&command.name);
     host.approvals.configs.forget(&command.name);
     host.tell_root(&command.name, Outcome::Destroyed).await;
@@ -53,4 +59,12 @@ pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, 
         kept_messages,
         purged: command.purge,
     })
+}
+
+/// Nobody will answer what was put to it, or read the answers to what it asked.
+fn end_questions(desk: &mut Desk<'_>, name: &AgentName) -> Result<(), WireError> {
+    for question in desk.store(|tx| tx.open_questions_of(name))? {
+        desk.end_question(question.question_id, &QuestionEnd::Gone)?;
+    }
+    Ok(())
 }

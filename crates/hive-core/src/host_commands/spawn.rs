@@ -231,6 +231,23 @@ impl Host {
         })
     }
 
+    /// An agent as whoever speaks for it, on its socket or elsewhere: what it may do is judged by
+    /// the one gate, wherever it comes from.
+    pub(crate) fn caller(&self, name: &AgentName) -> Caller {
+        Caller {
+            name: name.clone(),
+            broker: self.broker.clone(),
+            gate: Arc::clone(&self.gate),
+            harnesses: Arc::clone(&self.harnesses),
+            approvals: Arc::clone(&self.approvals),
+            supervisor: Arc::clone(&self.supervisor),
+            config: Arc::clone(&self.config),
+            paths: self.paths.clone(),
+            tasks: self.tasks.clone(),
+            stop: self.stop.clone(),
+        }
+    }
+
     /// Listens on an agent's socket. Idempotent: the socket of an earlier daemon is replaced (C13).
     pub(crate) fn open_socket(&self, name: &AgentName) -> std::io::Result<()> {
         use std::os::unix::fs::DirBuilderExt;
@@ -239,16 +256,7 @@ impl Host {
             .recursive(true)
             .mode(0o700)
             .create(&dir)?;
-        let caller = Caller {
-            name: name.clone(),
-            broker: self.broker.clone(),
-            harnesses: Arc::clone(&self.harnesses),
-            approvals: Arc::clone(&self.approvals),
-            config: Arc::clone(&self.config),
-            paths: self.paths.clone(),
-            tasks: self.tasks.clone(),
-            stop: self.stop.clone(),
-        };
+        let caller = self.caller(name);
         let limits = Limits {
             connections: self.config.limits.connections_per_agent,
             line_time: self.config.limits.line_time(),

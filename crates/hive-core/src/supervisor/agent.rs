@@ -206,10 +206,12 @@ impl Task {
         };
         let dirs =
             dirs::prepare(&parts.paths, &agent.name).map_err(|error| format!("{error:#}"))?;
+        let grants = parts.gate.grants(&agent.name);
         let applied = parts.configs.get(&agent.name);
         extra::write(&dirs.run, &applied).map_err(|error| format!("{error:#}"))?;
         Ok(spec::of(spec::Inputs {
             agent,
+            groups: grants.groups(),
             applied: &applied,
             proposed: parts.paths.proposed(),
             config: &parts.config,

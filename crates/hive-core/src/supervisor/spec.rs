@@ -8,6 +8,7 @@ use std::{
 
 use hive_runtime::{AgentDirs, AgentSpec, Command, Limits};
 use hive_store::sqlite::AgentRecord;
+use hive_wire::grants::Groups;
 
 use crate::{
     agent_config::{self, AgentConfig, Around},
@@ -43,6 +44,8 @@ const PASSED_ON: [&str; 18] = [
 /// What a specification is made from.
 pub(super) struct Inputs<'i> {
     pub(super) agent: &'i AgentRecord,
+    /// Its tool groups.
+    pub(super) groups: &'i Groups,
     pub(super) config: &'i Config,
     /// Its own configuration.
     pub(super) applied: &'i AgentConfig,
@@ -112,6 +115,7 @@ fn identity(inputs: &Inputs<'_>) -> Env {
     let mut env = Env::from([
         entry("HIVE_LABEL", name),
         entry("HIVE_ROLE", role),
+        entry("HIVE_TOOL_GROUPS", inputs.groups.join()),
         entry("HIVE_OPERATOR_PRONOUNS", &hive.operator_pronouns),
         entry("HIVE_PORT", agent.port.to_string()),
         entry("HIVE_DASHBOARD_PORT", inputs.dashboard_port.to_string()),
@@ -184,6 +188,7 @@ fn engine(inputs: &Inputs<'_>) -> Env {
             "HIVE_ENGINE_LINGER_SECS",
             config.engine.linger_secs.to_string(),
         ),
+        entry("HIVE_CONSENT_SECS", config.engine.consent_secs.to_string()),
     ]);
     for (key, tokens) in config.engine.windows() {
         let name = format!("HIVE_CONTEXT_WINDOW_TOKENS_{}", key.to_uppercase());
@@ -234,6 +239,7 @@ mod tests {
         };
         of(Inputs {
             agent,
+            groups: &Groups::default(),
             config,
             applied: &AgentConfig::default(),
             proposed: "/hive/proposed".into(),
@@ -260,6 +266,7 @@ mod tests {
             ("GIT_COMMITTER_EMAIL", "ada@hive.invalid"),
             ("GIT_COMMITTER_NAME", "ada"),
             ("HIVE_BASH_SOCKET", "/hive/run/bash.sock"),
+            ("HIVE_CONSENT_SECS", "240"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_HAIKU", "200000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_OPUS", "1000000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_SONNET", "1000000"),
@@ -277,6 +284,7 @@ mod tests {
             ("HIVE_SOCKET", "/hive/run/mcp.sock"),
             ("HIVE_STATE_DIR", "/hive/state"),
             ("HIVE_STOP_GRACE_SECS", "10"),
+            ("HIVE_TOOL_GROUPS", "messaging,meta,inbox,execution"),
             ("HOME", "/hive/home"),
             ("LANG", "C.UTF-8"),
             ("PATH", "/opt:/usr/bin"),

@@ -55,6 +55,34 @@ impl Wish {
         }
     }
 
+    /// Writes it down as part of a group; `by` is the agent that wants it, none for the operator.
+    ///
+    /// # Errors
+    /// When there is no such agent, or when it runs elsewhere.
+    pub(crate) fn write_down(
+        self,
+        desk: &mut Desk<'_>,
+        name: &AgentName,
+        by: Option<&AgentName>,
+    ) -> Result<AgentRecord, WireError> {
+        let agent = desk.roster.find(name.as_str())?.clone();
+        if agent.runtime == host::Runtime::None {
+            return Err(WireError::new(
+                ErrorCode::Unsupported,
+                format!("`{name}` runs elsewhere: the hive only keeps its inbox"),
+            )
+            .hint(
+                "start and stop it where it runs; `destroy` and `spawn` give it a runtime here",
+            ));
+        }
+        let data = match by {
+            Some(by) => json!({"by": by}),
+            None => json!({}),
+        };
+        desk.report_agent(name, self.event(), &data);
+        set_run(desk, name, self.applied(agent.run))
+    }
+
     fn is_fulfilled(self, standing: &Standing, generation: u32) -> bool {
         let wanted = match self {
             Self::Stop => standing.phase == Phase::Stopped,
@@ -80,7 +108,7 @@ impl Supervisor {
         let agent = self
             .parts
             .broker
-            .run(move |desk| write_down(desk, &wanted, wish))
+            .run(move |desk| wish.write_down(desk, &wanted, None))
             .await?;
         self.look(name);
         self.fulfilled(&agent, wish).await?;
@@ -111,7 +139,7 @@ impl Supervisor {
                 },
             )?;
             if is_wanted {
-                write_down(desk, &wanted, Wish::Rebuild)?;
+                Wish::Rebuild.write_down(desk, &wanted, None)?;
             }
             Ok(())
         });
@@ -129,7 +157,7 @@ impl Supervisor {
         let renewed = self
             .parts
             .broker
-            .run(move |desk| write_down(desk, &wanted, Wish::Rebuild));
+            .run(move |desk| Wish::Rebuild.write_down(desk, &wanted, None));
         renewed.await?;
         self.look(name);
         Ok(())
@@ -173,7 +201,7 @@ impl Supervisor {
                     .filter(|agent| agent.run.wanted == Wanted::Running)
                     .map(|agent| agent.name.clone())
                     .collect();
-                let write = |name| write_down(desk, name, Wish::Stop);
+                let write = |name| Wish::Stop.write_down(desk, name, None);
                 running.iter().map(write).collect::<Result<Vec<_>, _>>()
             })
             .await?;
@@ -204,19 +232,6 @@ impl Supervisor {
             .hint("remove the directory yourself")
         })
     }
-}
-
-fn write_down(desk: &mut Desk<'_>, name: &AgentName, wish: Wish) -> Result<AgentRecord, WireError> {
-    let agent = desk.roster.find(name.as_str())?.clone();
-    if agent.runtime == host::Runtime::None {
-        return Err(WireError::new(
-            ErrorCode::Unsupported,
-            format!("`{name}` runs elsewhere: the hive only keeps its inbox"),
-        )
-        .hint("start and stop it where it runs; `destroy` and `spawn` give it a runtime here"));
-    }
-    desk.report_agent(name, wish.event(), &json!({}));
-    set_run(desk, name, wish.applied(agent.run))
 }
 
 fn slow(standing: &Standing) -> WireError {

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use hive_wire::{ControlId, Timestamp};
+use hive_wire::{ControlId, Timestamp, grants::Groups};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +34,7 @@ struct Inner {
     hold: Option<Hold>,
     releases: u64,
     has_logged_in: bool,
+    tool_groups: Option<Groups>,
 }
 
 /// The running turn, as far as an interrupt needs to know it.
@@ -139,6 +140,16 @@ impl Orders {
     /// Takes that wish.
     pub fn take_new_session(&self) -> bool {
         mem::take(&mut self.lock().wants_new_session)
+    }
+
+    /// Lets the next turn have the tools of these groups (C14). The newest word counts.
+    pub fn set_tool_groups(&self, groups: Groups) {
+        self.lock().tool_groups = Some(groups);
+    }
+
+    /// Takes the groups that the host has named since the last turn.
+    pub fn take_tool_groups(&self) -> Option<Groups> {
+        self.lock().tool_groups.take()
     }
 
     /// Begins no turn before `until`. A later hold takes the place of an earlier one.

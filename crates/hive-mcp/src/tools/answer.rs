@@ -36,6 +36,7 @@ impl Tool<Hyperhive> for Answer {
         let answer = AnswerQuestion {
             question_id: QuestionId(args.question_id),
             answer: args.answer,
+            key: None,
         };
         hive.once(&answer).await?;
         Ok(Done::new("the answer is on its way"))

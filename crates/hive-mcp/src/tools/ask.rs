@@ -56,6 +56,8 @@ impl Tool<Hyperhive> for Ask {
             multi: args.multi,
             ttl_seconds: args.ttl_seconds,
             to: args.to,
+            key: None,
+            wait: false,
         };
         let asked = hive.once(&ask).await?;
         Ok(Reply {

@@ -1,4 +1,7 @@
-use hive_wire::{QuestionId, ReminderId, agent::CancelLooseEnd as Cancel};
+use hive_wire::{
+    QuestionId, ReminderId,
+    agent::{CancelLooseEnd as Cancel, LooseEndId},
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -44,11 +47,11 @@ impl Tool<Hyperhive> for CancelLooseEnd {
     type Reply = Done;
 
     async fn call(hive: &Hyperhive, args: Args, _: &Call) -> Result<Done, Failure> {
-        let cancel = match (args.kind, args.question_id, args.reminder_id) {
-            (Kind::Question, Some(id), None) => Cancel::Question {
+        let row = match (args.kind, args.question_id, args.reminder_id) {
+            (Kind::Question, Some(id), None) => LooseEndId::Question {
                 question_id: QuestionId(id),
             },
-            (Kind::Reminder, None, Some(id)) => Cancel::Reminder {
+            (Kind::Reminder, None, Some(id)) => LooseEndId::Reminder {
                 reminder_id: ReminderId(id),
             },
             _ => {
@@ -58,7 +61,7 @@ impl Tool<Hyperhive> for CancelLooseEnd {
                 ));
             }
         };
-        hive.once(&cancel).await?;
+        hive.once(&Cancel { row, key: None }).await?;
         Ok(Done::new("it is taken back"))
     }
 }

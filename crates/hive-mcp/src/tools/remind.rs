@@ -54,6 +54,7 @@ impl Tool<Hyperhive> for Remind {
             message: args.message,
             delay_seconds: args.delay_seconds,
             at_unix_timestamp: args.at_unix_timestamp,
+            key: None,
         };
         let reminded = hive.once(&remind).await?;
         Ok(Reply {

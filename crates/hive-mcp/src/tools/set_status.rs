@@ -49,6 +49,7 @@ impl Tool<Hyperhive> for SetStatus {
         }
         hive.repeat(&Set {
             text: text.to_owned(),
+            key: None,
         })
         .await?;
         if let Some(dir) = hive.state_dir()

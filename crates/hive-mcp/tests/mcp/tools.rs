@@ -129,6 +129,7 @@ async fn m4_m5_a_question_is_asked_listed_and_answered() {
     let answer = Answer {
         question_id: hive_wire::QuestionId(id),
         answer: "no".to_owned(),
+        key: None,
     };
     wire(&hive, "bob", answer).await;
     let got = ada.ok("recv", json!({"wait_seconds": 30})).await;

@@ -134,6 +134,7 @@ fn action() -> impl Strategy<Value = control::ControlAction> {
             Action::Release,
             Action::Stop,
         ]),
+        vec(any::<String>(), 0..3).prop_map(|groups| Action::ToolGroups { groups }),
         any::<String>().prop_map(|name| Action::Model { name }),
         any::<String>().prop_map(|text| Action::LoginInput { text }),
         (time(), any::<String>()).prop_map(|(until, reason)| Action::Hold { until, reason }),
@@ -155,7 +156,9 @@ pub(crate) fn harness_requests() -> Vec<BoxedStrategy<Encoded>> {
     use agent::*;
     let control = (any::<u32>(), any::<bool>(), vec(done(), 0..3));
     vec![
-        encoded(any::<String>().prop_map(|text| SetStatus { text })),
+        encoded(
+            (any::<String>(), option::of(chosen())).prop_map(|(text, key)| SetStatus { text, key }),
+        ),
         encoded(option::of(any::<String>()).prop_map(|name| GetAgentMeta { name })),
         encoded(Just(ListPeers {})),
         encoded(turn_counts()),
