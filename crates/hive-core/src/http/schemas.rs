@@ -4,7 +4,8 @@
 use hive_wire::{
     agent::Message,
     approval::ApprovalRow,
-    host::{DayTotal, EventRow, HistoryRow, QuestionRow, TurnRow},
+    host::{DayTotal, EventRow, HistoryRow, PermissionRow, QuestionRow, TurnRow},
+    tools::ScheduleRow,
 };
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value};
@@ -34,6 +35,8 @@ pub(super) fn components() -> Map<String, Value> {
         add::<HistoryRow>,
         add::<QuestionRow>,
         add::<ApprovalRow>,
+        add::<PermissionRow>,
+        add::<ScheduleRow>,
         add::<DayTotal>,
         add::<TurnRow>,
         add::<EventRow>,
