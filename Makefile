@@ -80,7 +80,7 @@ web: ## Build the page that the daemon embeds (needs Node 20.19 or newer)
 lint: ## Check format, lints, scripts, documentation links and dependencies
 	@scripts/setup.sh lint
 	$(CARGO) fmt --all --check
-	shellcheck .ci/run $$(find bench crates scripts -name '*.sh')
+	shellcheck .ci/run $$(find bench crates scripts web/tests -name '*.sh')
 	$(CARGO) clippy $(LOCKED) $(CHECKED) --all-targets -- -D warnings
 # Our docs are for contributors, who see private items too, so links to those are fine.
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --quiet $(LOCKED) $(CHECKED) \
