@@ -149,7 +149,7 @@ mod tests {
         symlink("..", root.join("up")).unwrap();
         symlink("/etc", root.join("notes/etc")).unwrap();
         std::fs::hard_link(dir.path().join("secret"), root.join("hard")).unwrap();
-        rustix::fs::mknodat(CWD, root.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+        fs::mknodat(CWD, root.join("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
 
         for path in [
             "link",

@@ -44,7 +44,7 @@ pub(super) enum Shown {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "FileRow")]
-struct Row {
+pub(super) struct Row {
     name: String,
     is_dir: bool,
     size: u64,

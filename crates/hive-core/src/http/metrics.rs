@@ -10,9 +10,11 @@ use axum::{
     http::header,
     response::{IntoResponse, Response},
 };
+use hive_store::sqlite::AgentRecord;
 use hive_wire::{
     WireError,
-    host::{AgentState, Info, TurnTotals},
+    agent::InboxStatus,
+    host::{AgentState, DayTotal, Info, TurnTotals},
 };
 
 use super::Site;
@@ -79,6 +81,19 @@ async fn gather(host: &Arc<Host>) -> Result<String, WireError> {
         about.dead.into(),
     );
 
+    fleet(host, &mut page, agents);
+    spent(&mut page, &totals);
+    page.gauge(
+        "hive_events_lost",
+        "Events that the log had no room for",
+        count(host.events.lost()),
+    );
+    page.process(host);
+    Ok(page.text)
+}
+
+/// Agents by state, and what waits for each.
+fn fleet(host: &Host, page: &mut Page, agents: Vec<(AgentRecord, InboxStatus)>) {
     let mut states: BTreeMap<&str, u32> = BTreeMap::new();
     for state in STATES {
         states.insert(state.as_str(), 0);
@@ -102,6 +117,10 @@ async fn gather(host: &Arc<Host>) -> Result<String, WireError> {
     for (state, count) in states {
         page.line("hive_agents", &[("state", state)], count.into());
     }
+}
+
+/// What the turns of today come to.
+fn spent(page: &mut Page, totals: &[DayTotal]) {
     for (name, help, value) in [
         (
             "hive_turns_today",
@@ -121,18 +140,11 @@ async fn gather(host: &Arc<Host>) -> Result<String, WireError> {
         ),
     ] {
         page.family(name, "gauge", help);
-        for total in &totals {
+        for total in totals {
             let labels = [("agent", total.agent.as_str())];
             page.line(name, &labels, value.of(total));
         }
     }
-    page.gauge(
-        "hive_events_lost",
-        "Events that the log had no room for",
-        count(host.events.lost()),
-    );
-    page.process(host);
-    Ok(page.text)
 }
 
 #[derive(Clone, Copy)]
@@ -144,7 +156,7 @@ enum Figure {
 }
 
 impl Figure {
-    fn of(self, total: &hive_wire::host::DayTotal) -> f64 {
+    fn of(self, total: &DayTotal) -> f64 {
         match self {
             Self::Turns => count(total.turns),
             Self::Failed => count(total.failed),

@@ -135,36 +135,7 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
     table.last().answer = Some("Rendered");
     match audience {
         Audience::Operator => {
-            table.get(
-                "/metrics",
-                "Metrics for Prometheus",
-                &[],
-                get(metrics::show),
-            );
-            table.get("/api/state", "How the hive stands", &[], get(state::hive));
-            table.last().answer = Some("HiveState");
-            let what = "What happens in the hive, as server-sent events";
-            table.get("/api/events", what, HIVE_EVENTS, get(events::of_hive));
-            let what = "Sends a message as the operator";
-            table.post("/api/send", what, MESSAGE_TO, post(actions::send_to));
-            let what = "Any command of the host, as on its admin socket";
-            table.post("/api/call", what, COMMAND, post(call::call));
-            let what = "What the turns of all agents add up to, by day";
-            table.get("/api/stats", what, DAYS, get(stats::of_hive));
-            let what = "The agents' reminders, the next one first";
-            table.get("/api/reminders", what, &[], get(reminders::list));
-            table.last().answer = Some("Reminders");
-            let what = "Deletes a reminder";
-            let cancel = post(reminders::cancel);
-            table.post("/api/reminders/cancel", what, REMINDER, cancel);
-            let what = "Who is told of what waits for the operator";
-            table.get("/api/notifier", what, &[], get(notifier::show));
-            table.last().answer = Some("NotifierState");
-            let what = "Tells them something, to see whether it arrives";
-            let test = post(notifier::test);
-            table.post("/api/notifier/test", what, &[], test);
-            let what = "The event log as a file";
-            table.get("/api/log", what, LOG, get(log::download));
+            table.hive();
             table.agent("/api/agents/{name}");
         }
         Audience::Agent(_) => {
@@ -181,6 +152,40 @@ struct Table {
 }
 
 impl Table {
+    /// The routes about the whole hive.
+    fn hive(&mut self) {
+        self.get(
+            "/metrics",
+            "Metrics for Prometheus",
+            &[],
+            get(metrics::show),
+        );
+        self.get("/api/state", "How the hive stands", &[], get(state::hive));
+        self.last().answer = Some("HiveState");
+        let what = "What happens in the hive, as server-sent events";
+        self.get("/api/events", what, HIVE_EVENTS, get(events::of_hive));
+        let what = "Sends a message as the operator";
+        self.post("/api/send", what, MESSAGE_TO, post(actions::send_to));
+        let what = "Any command of the host, as on its admin socket";
+        self.post("/api/call", what, COMMAND, post(call::call));
+        let what = "What the turns of all agents add up to, by day";
+        self.get("/api/stats", what, DAYS, get(stats::of_hive));
+        let what = "The agents' reminders, the next one first";
+        self.get("/api/reminders", what, &[], get(reminders::list));
+        self.last().answer = Some("Reminders");
+        let what = "Deletes a reminder";
+        let cancel = post(reminders::cancel);
+        self.post("/api/reminders/cancel", what, REMINDER, cancel);
+        let what = "Who is told of what waits for the operator";
+        self.get("/api/notifier", what, &[], get(notifier::show));
+        self.last().answer = Some("NotifierState");
+        let what = "Tells them something, to see whether it arrives";
+        let test = post(notifier::test);
+        self.post("/api/notifier/test", what, &[], test);
+        let what = "The event log as a file";
+        self.get("/api/log", what, LOG, get(log::download));
+    }
+
     /// The routes about one agent, under its place.
     fn agent(&mut self, at: &str) {
         let at = |path: &str| format!("{at}/{path}");
