@@ -12,7 +12,7 @@ const hideBlanks = signal(false);
 /** Longer changes are unfolded by the reader. */
 const FOLDED = 60;
 
-const LOOK: Record<string, string> = { "+": "added", "-": "removed", " ": "", "@": "place" };
+const LOOK: Record<string, string> = { "+": "added", "-": "removed", " ": "", "@": "hunk" };
 
 function Cells({ line, number }: { line: DiffLine | undefined; number: number | null | undefined }) {
   if (line === undefined) return <><td class="number" /><td class="absent" /></>;

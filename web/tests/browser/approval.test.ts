@@ -48,6 +48,8 @@ test("C6 a change shows its lines, its hash and what it gives before it is appro
   const card = page.locator(`#item-p${id}`);
   await card.locator("td.added", { hasText: 'model = "opus"' }).waitFor();
   await card.locator(".string", { hasText: '"opus"' }).waitFor();
+  const line = await card.locator("table.diff tr").first().boundingBox();
+  assert.ok(line !== null && line.height < 40, `a line of a change is a line: ${line?.height} px`);
   await card.getByText("Changes what it may do").waitFor();
   await card.getByText("written by ada, not checked").waitFor();
   assert.match(await card.locator("code[title]").first().getAttribute("title") ?? "", /^[0-9a-f]{16,}/);

@@ -84,6 +84,9 @@ test("at 360 px nothing is cut off, and everything that decides can be tapped", 
     assert.ok(wide <= 360, `#/${place} is ${wide} px wide`);
   }
   await show(page, "");
+  // Nothing lies over its neighbour.
+  const boxes = await page.locator("nav[aria-label=Pages] a").evaluateAll((links) => links.map((link) => [link.getBoundingClientRect().left, link.getBoundingClientRect().left + link.scrollWidth]));
+  boxes.forEach(([, right], index) => assert.ok((right ?? 0) <= (boxes[index + 1]?.[0] ?? Infinity) + 1, `link ${index} of the navigation`));
   const card = page.locator("li.card", { hasText: "Which way?" });
   for (const target of await card.locator("button, label.option").all()) {
     const box = await target.boundingBox();
