@@ -34,6 +34,7 @@ mod reminders;
 mod render;
 mod schemas;
 mod serve;
+mod shared;
 mod shell;
 mod state;
 mod stats;
@@ -66,6 +67,8 @@ pub(crate) struct Site {
     streams: Arc<Semaphore>,
     /// Answers that may be asked for again.
     answers: Arc<once::Answers>,
+    /// Pages of events that several readers want.
+    shared: Arc<shared::Shared>,
     /// What was asked so far.
     traffic: Arc<traffic::Traffic>,
 }
@@ -85,6 +88,7 @@ impl Site {
             hosts: guard::own_hosts(address, &host.config.dashboard.hosts),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             answers: Arc::default(),
+            shared: Arc::default(),
             traffic: Arc::default(),
         }
     }

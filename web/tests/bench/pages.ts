@@ -13,7 +13,7 @@ import { seed } from "../browser/seed.ts";
 const quick = process.argv.includes("--quick");
 const EVENTS = quick ? 3_000 : 20_000;
 const SAMPLES = quick ? 10 : 60;
-const CONFIG = "[limits]\nevents_per_agent = 200000\nevent_mib_per_agent = 256\n";
+const CONFIG = "[limits]\nevents_per_agent = 200000\nevent_mib_per_agent = 256\nsend_burst = 100000\n";
 
 const quantile = (values: number[], q: number): number => [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? NaN;
 const round = (value: number, digits = 1): number => Number(value.toFixed(digits));

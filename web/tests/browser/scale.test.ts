@@ -16,7 +16,7 @@ const ELEMENTS = 12_000;
 let hive: Hive;
 let browser: Browser;
 before(async () => {
-  const config = "[limits]\nevents_per_agent = 100000\nevent_mib_per_agent = 256\n";
+  const config = "[limits]\nevents_per_agent = 100000\nevent_mib_per_agent = 256\nsend_burst = 100000\n";
   [hive, browser] = await Promise.all([Hive.start({ config }), launch()]);
   await seed(hive, { agents: AGENTS, messages: MESSAGES, events: EVENTS });
 });

@@ -27,6 +27,7 @@ use super::{
     auth::Token,
     input::Target,
     output::{self, Refused},
+    shared::{Key, Ready},
     stats::Asked,
 };
 
@@ -164,6 +165,15 @@ impl Feed {
             {
                 return None;
             }
+            let key = self.after.map(|after| Key {
+                after,
+                about: self.about.clone(),
+                watch: self.watch.clone(),
+            });
+            if let Some(page) = key.as_ref().and_then(|key| self.site.shared.get(key)) {
+                self.after = Some(page.next);
+                return Some((Ok(page.bytes), self));
+            }
             let mut page = self.read().await?;
             self.after = Some(page.next);
             let had_events = !page.events.is_empty();
@@ -174,7 +184,14 @@ impl Feed {
                 page.events.retain(is_news);
             }
             if had_events || page.gap {
-                return Some((Ok(write_page(&page).into()), self));
+                let ready = Ready {
+                    next: page.next,
+                    bytes: write_page(&page).into(),
+                };
+                if let Some(key) = key {
+                    self.site.shared.keep(key, &ready);
+                }
+                return Some((Ok(ready.bytes), self));
             }
             // Cancel-safe: both only wait.
             let is_news = tokio::select! {
