@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that this machine has what a purpose needs: scripts/setup.sh [build|up|lint|test|bench|soak]
+# Makes sure that this machine has what a purpose needs: scripts/setup.sh [build|up|lint|test|bench|pages|soak]
 #
 # Missing Debian/Ubuntu packages are installed when we are root or sudo asks for no password, missing
 # cargo tools with `cargo install`. What cannot be installed is printed as one command line, with exit
@@ -116,6 +116,13 @@ check_runtimes() {
 	need newuidmap uidmap
 }
 
+# A browser for the tests of the pages, and what builds them.
+check_browser() {
+	need node nodejs
+	need npm npm
+	have chromium || [[ -n ${CHROMIUM:-} ]] || packages+=(chromium)
+}
+
 check_bench() {
 	need redis-server redis-server
 	have_postgres || packages+=(postgresql)
@@ -150,15 +157,17 @@ check() {
 		need socat socat
 		check_runtimes
 		check_claude
+		check_browser
 		;;
 	bench)
 		check_bench
 		check_runtimes
 		;;
 	up) have bwrap || wished+=(bubblewrap) ;;
+	pages) check_browser ;;
 	soak) check_nextest ;;
 	*)
-		echo "usage: ${0##*/} [build|up|lint|test|bench|soak]" >&2
+		echo "usage: ${0##*/} [build|up|lint|test|bench|pages|soak]" >&2
 		exit 2
 		;;
 	esac

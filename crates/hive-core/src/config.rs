@@ -3,6 +3,7 @@
 mod agent_limits;
 mod engine;
 mod network;
+mod notify;
 
 use std::{io, ops::RangeInclusive, path::Path, time::Duration};
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, de};
 pub use agent_limits::AgentLimits;
 pub use engine::{Engine, EngineEnv};
 pub use network::{Budget, Egress};
+pub use notify::{Notify, NotifyKind, QuietHours, Secret};
 
 use crate::permissions::Rate;
 
@@ -33,6 +35,8 @@ pub struct Config {
     pub agents: Agents,
     /// How much of everything.
     pub limits: Limits,
+    /// Who is told of what waits for the operator.
+    pub notify: Notify,
 }
 
 /// Who this hive is (C15).
@@ -318,6 +322,7 @@ impl Config {
         config.engine.check()?;
         config.agents.check()?;
         config.hive.budget.check("hive.budget")?;
+        config.notify.check()?;
         Ok(config)
     }
 }

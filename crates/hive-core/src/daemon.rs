@@ -36,6 +36,7 @@ use crate::{
     host_commands::Host,
     metrics::Metrics,
     model::Rehearsal,
+    notifier::{self, Notifier},
     paths::Paths,
     pauses::Pauses,
     permissions::Gate,
@@ -167,6 +168,7 @@ impl Running {
             tasks: tasks.clone(),
             stop: stop.clone(),
             started_at: Timestamp::now(),
+            notifier: Notifier::new(&config.notify, &format!("http://{address}")),
             dashboard: format!("http://{address}"),
             config: Arc::clone(&config),
         });
@@ -176,6 +178,7 @@ impl Running {
         rounds::resume(&host, &agents);
         tasks.spawn(rounds::go(Arc::clone(&host)));
         listen_for_operator(&host)?;
+        tasks.spawn(notifier::run(Arc::clone(&host)));
         let early = Arc::clone(&host);
         tasks.spawn(async move {
             approvals::take_up(&early).await;

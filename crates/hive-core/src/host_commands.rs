@@ -11,7 +11,7 @@ pub(crate) mod destroy;
 mod discard;
 mod events;
 mod history;
-mod inbox;
+pub(crate) mod inbox;
 pub(crate) mod info;
 pub(crate) mod kill;
 pub(crate) mod lift;
@@ -63,6 +63,7 @@ use crate::{
     gateway::{Books, Gateway},
     harnesses::Harnesses,
     metrics::Metrics,
+    notifier::Notifier,
     pages::Page,
     paths::Paths,
     permissions::Gate,
@@ -88,6 +89,8 @@ pub(crate) struct Host {
     /// Who may look at which page.
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
+    /// Who is told of what waits.
+    pub(crate) notifier: Notifier,
     /// Held while an agent comes or goes, so that registry and sockets change together.
     pub(crate) lifecycle: tokio::sync::Mutex<()>,
     /// Held while agents are made anew after an update.

@@ -5,6 +5,7 @@ mod harness;
 mod lifecycle;
 mod spending;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use grants::{
@@ -83,7 +84,7 @@ commands! {
 pub struct Info {}
 
 /// What daemon this is and how it does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HiveInfo {
     /// The build's version.
     pub version: String,
@@ -119,7 +120,7 @@ pub struct HiveInfo {
 }
 
 /// Where an agent runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Runtime {
     /// The best one that works on this machine.
@@ -173,7 +174,7 @@ impl Runtime {
 }
 
 /// What an agent reaches of the network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
     /// `gateway` where the runtime isolates, else `host`.
@@ -218,7 +219,7 @@ impl Network {
 }
 
 /// Where an agent stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState {
     /// It runs elsewhere; the hive only keeps its inbox.
@@ -262,7 +263,7 @@ impl AgentState {
 }
 
 /// An agent as the operator sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRow {
     /// Its name.
     pub name: AgentName,
@@ -308,7 +309,7 @@ pub struct AgentRow {
 }
 
 /// A link on an agent's card and page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DashboardLink {
     /// What it says.
     pub label: String,
@@ -403,7 +404,7 @@ pub struct HistoryPage {
 }
 
 /// A message with what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryRow {
     /// Its receipt.
     #[serde(flatten)]
@@ -471,7 +472,7 @@ pub struct QuestionList {
 }
 
 /// A question with its answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionRow {
     /// Its id.
     pub question_id: QuestionId,
@@ -542,7 +543,7 @@ pub struct EventPage {
 }
 
 /// One event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventRow {
     /// Its number.
     pub seq: i64,

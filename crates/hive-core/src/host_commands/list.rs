@@ -18,14 +18,7 @@ use crate::{
 };
 
 pub(crate) async fn run(host: Arc<Host>, List {}: List) -> Result<Agents, WireError> {
-    let rows = host.broker.run(|desk| {
-        let agents: Vec<AgentRecord> = desk.roster.iter().cloned().collect();
-        agents
-            .into_iter()
-            .map(|agent| with_inbox(desk, agent))
-            .collect::<Result<Vec<_>, _>>()
-    });
-    let agents = rows
+    let agents = everybody(&host)
         .await?
         .into_iter()
         .map(|(agent, inbox)| row(&host, agent, &inbox))
@@ -34,6 +27,18 @@ pub(crate) async fn run(host: Arc<Host>, List {}: List) -> Result<Agents, WireEr
         agents,
         rehearsed: host.supervisor.model().rehearsed,
     })
+}
+
+/// Every agent with how its inbox stands, by name.
+pub(crate) async fn everybody(host: &Host) -> Result<Vec<(AgentRecord, InboxStatus)>, WireError> {
+    let rows = host.broker.run(|desk| {
+        let agents: Vec<AgentRecord> = desk.roster.iter().cloned().collect();
+        agents
+            .into_iter()
+            .map(|agent| with_inbox(desk, agent))
+            .collect()
+    });
+    rows.await
 }
 
 /// How an agent stands, as far as its process and its harness tell.
@@ -91,7 +96,7 @@ pub(crate) fn with_inbox(
 }
 
 /// An agent as the operator sees it.
-pub(super) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> AgentRow {
+pub(crate) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> AgentRow {
     let address = match &host.config.hive.domain {
         Some(domain) => format!("{}@{domain}", agent.name),
         None => agent.name.to_string(),

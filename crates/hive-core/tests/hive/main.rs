@@ -34,5 +34,6 @@ mod up;
 mod up_native;
 mod walk;
 mod web;
+mod web_api;
 mod web_events;
 mod wire;

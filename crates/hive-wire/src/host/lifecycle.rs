@@ -1,5 +1,6 @@
 //! The commands that bring agents up and down.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Runtime;
@@ -171,7 +172,7 @@ pub struct RuntimeState {
 }
 
 /// What a new agent gets on this machine, and how the hive does for a model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Defaults {
     /// What `--runtime auto` means here; `auto` until that was tried for the first time.
     pub runtime: Runtime,

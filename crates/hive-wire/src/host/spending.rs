@@ -1,5 +1,6 @@
 //! What the hive spends, what it may spend, and who is paused.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentName, Timestamp};
@@ -43,7 +44,7 @@ pub struct DaySpend {
 }
 
 /// How a budget stands today.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BudgetState {
     /// Whose it is; none for the whole hive's.
     #[serde(default, skip_serializing_if = "Option::is_none")]

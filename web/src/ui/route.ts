@@ -3,7 +3,12 @@
 import { signal } from "@preact/signals";
 
 function here(): string {
-  return location.hash.startsWith("#/") ? decodeURIComponent(location.hash.slice(2)) : "";
+  if (!location.hash.startsWith("#/")) return "";
+  try {
+    return decodeURIComponent(location.hash.slice(2));
+  } catch {
+    return ""; // A link that somebody cut short.
+  }
 }
 
 export const route = signal(here());

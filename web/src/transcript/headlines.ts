@@ -1,6 +1,7 @@
 // One line for a tool's call: what a reader wants to know first. A tool that is not in the table
 // shows its shortest telling argument.
 
+import { known } from "../ui/known.ts";
 import { fields, text } from "./rows.ts";
 
 type Headline = (input: Record<string, unknown>) => string;
@@ -32,8 +33,8 @@ export function shortName(tool: string): string {
 
 export function headline(tool: string, input: unknown): string {
   const given = fields(input);
-  const known = HEADLINES[tool]?.(given);
-  const line = known ?? Object.values(given).find((value) => typeof value === "string" && value !== "");
+  const told = known(HEADLINES, tool)?.(given);
+  const line = told ?? Object.values(given).find((value) => typeof value === "string" && value !== "");
   return oneLine(typeof line === "string" ? line : "");
 }
 
