@@ -140,8 +140,6 @@ impl Running {
         });
         open_doors(&host, &agents, http, address)?;
         crew::muster(&host, setup.mode, &means, &agents).await;
-        rounds::resume(&host, &agents);
-        tasks.spawn(rounds::go(Arc::clone(&host)));
         listen_for_operator(&host)?;
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {

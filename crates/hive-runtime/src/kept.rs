@@ -328,7 +328,7 @@ fn instance(name: &AgentName, record: &Record, is_running: bool) -> Instance {
         let process = record.program.unwrap_or(record.keeper);
         State::Running { pid: process.pid }
     } else {
-        State::Ended(record.exit.clone().unwrap_or(Exit::Unseen))
+        State::Ended(record.exit.unwrap_or(Exit::Unseen))
     };
     Instance {
         name: name.clone(),

@@ -19,7 +19,7 @@ use hive_wire::{AgentName, host};
 use rustix::process::{Resource, geteuid, getrlimit};
 
 use crate::{
-    Access, AgentDirs, AgentSpec, Network, Owner, RuntimeError, System, View, failed,
+    Access, AgentDirs, AgentSpec, Limits, Network, Owner, RuntimeError, System, View, failed,
     keeper::KeeperCommand,
     kept::{Kept, Launch, Tool, short_hash},
     mount_point,
@@ -214,6 +214,7 @@ impl Tool for Podman {
         let unbounded = self.give_up_limits(&mut spec);
         let spec = &spec;
         let plan = MountPlan::new(spec, &self.system, &self.path)?;
+        check_colons(&plan)?;
         plan.check_program(&spec.command.program)?;
         mount_point::make(&spec.dirs.home, ".claude", spec.owner).map_err(failed(format!(
             "make a mount point in {}",
@@ -259,92 +260,41 @@ fn container(name: &AgentName) -> String {
     format!("h-{name}")
 }
 
+/// What every container is made with.
+const ALWAYS: [&str; 14] = [
+    "run",
+    "--rm",
+    "--replace",
+    "--init",
+    "--read-only",
+    "--read-only-tmpfs=false",
+    "--cap-drop=all",
+    "--security-opt=no-new-privileges",
+    "--http-proxy=false",
+    "--log-driver=none",
+    "--no-hosts",
+    "--image-volume=ignore",
+    "--workdir=/state",
+    "--env=container=podman",
+];
+
 /// The command line of `podman run`, without what precedes every command.
-fn arguments(
-    spec: &AgentSpec,
-    plan: &MountPlan,
-    root: &Path,
-    Most { nproc, nofile }: Most,
-) -> Vec<String> {
-    let (user, limits) = (&spec.user, &spec.limits);
-    let mut args: Vec<String> = [
-        "run",
-        "--rm",
-        "--replace",
-        "--init",
-        "--read-only",
-        "--read-only-tmpfs=false",
-        "--cap-drop=all",
-        "--security-opt=no-new-privileges",
-        "--http-proxy=false",
-        "--log-driver=none",
-        "--no-hosts",
-        "--image-volume=ignore",
-        "--workdir=/state",
-        "--env=container=podman",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+fn arguments(spec: &AgentSpec, plan: &MountPlan, root: &Path, most: Most) -> Vec<String> {
+    let user = &spec.user;
+    let mut args = ALWAYS.map(str::to_owned).to_vec();
     args.push(format!("--name={}", container(&spec.name)));
     args.push(format!("--hostname={}", spec.name));
-    match spec.owner {
-        Owner::Daemon => args.push("--userns=keep-id".to_owned()),
-        Owner::Own { .. } => args.push(format!("--user={}:{}", user.uid, user.gid)),
-    }
+    args.push(match spec.owner {
+        Owner::Daemon => "--userns=keep-id".to_owned(),
+        Owner::Own { .. } => format!("--user={}:{}", user.uid, user.gid),
+    });
     args.push(match spec.network {
         Network::Gateway | Network::None => "--network=none".to_owned(),
         Network::Host => "--network=host".to_owned(),
     });
-    args.extend(
-        limits
-            .memory_bytes
-            .map(|bytes| format!("--memory={bytes}b")),
-    );
-    // In place of Podman's own, which is a control group's and may not be had.
-    let pids = limits.pids.map_or(PIDS, u64::from).min(nproc);
-    args.push(format!("--ulimit=nproc={pids}:{pids}"));
-    args.push(format!("--ulimit=nofile={nofile}:{nofile}"));
-    args.extend(
-        limits
-            .cpu_percent
-            .map(|percent| format!("--cpus={}.{:02}", percent / 100, percent % 100)),
-    );
-    for entry in &plan.entries {
-        let target = entry.target().to_string_lossy();
-        match entry {
-            Entry::Bind { source, access, .. } => {
-                let access = match access {
-                    Access::ReadOnly => "ro",
-                    Access::ReadWrite => "rw",
-                };
-                let source = source.to_string_lossy();
-                args.push(format!(
-                    "--volume={source}:{target}:{access},rbind,rprivate"
-                ));
-            }
-            Entry::Tmpfs { bytes, .. } => {
-                args.push(format!(
-                    "--tmpfs={target}:rw,nosuid,nodev,mode=1777,size={bytes}"
-                ));
-            }
-            Entry::Dir { .. } => {
-                args.push(format!(
-                    "--tmpfs={target}:rw,nosuid,nodev,mode=1777,size=1m"
-                ));
-            }
-            // They are part of the root.
-            Entry::File { .. } | Entry::Link { .. } => {}
-        }
-    }
-    for (name, value) in &spec.env {
-        // By name, so that nobody reads the value in the arguments. Where Podman would take it for
-        // its own, it is none that anybody must not read.
-        if is_podmans(name) {
-            args.push(format!("--env={name}={value}"));
-        } else {
-            args.push(format!("--env={name}"));
-        }
-    }
+    args.extend(limits(&spec.limits, most));
+    args.extend(plan.entries.iter().filter_map(mount));
+    args.extend(spec.env.iter().map(variable));
     args.push("--rootfs".to_owned());
     args.push(root.to_string_lossy().into_owned());
     // Both outputs in one: Podman would mix them as it reads them.
@@ -352,6 +302,75 @@ fn arguments(
     args.push(spec.command.program.to_string_lossy().into_owned());
     args.extend(spec.command.args.iter().cloned());
     args
+}
+
+fn limits(limits: &Limits, Most { nproc, nofile }: Most) -> Vec<String> {
+    let memory = limits
+        .memory_bytes
+        .map(|bytes| format!("--memory={bytes}b"));
+    // In place of Podman's own, which is a control group's and may not be had.
+    let pids = limits.pids.map_or(PIDS, u64::from).min(nproc);
+    let mut args: Vec<String> = memory.into_iter().collect();
+    args.push(format!("--ulimit=nproc={pids}:{pids}"));
+    args.push(format!("--ulimit=nofile={nofile}:{nofile}"));
+    if let Some(percent) = limits.cpu_percent {
+        args.push(format!("--cpus={}.{:02}", percent / 100, percent % 100));
+    }
+    args
+}
+
+fn mount(entry: &Entry) -> Option<String> {
+    let target = entry.target().to_string_lossy();
+    match entry {
+        Entry::Bind { source, access, .. } => {
+            let access = match access {
+                Access::ReadOnly => "ro",
+                Access::ReadWrite => "rw",
+            };
+            let source = source.to_string_lossy();
+            Some(format!(
+                "--volume={source}:{target}:{access},rbind,rprivate"
+            ))
+        }
+        Entry::Tmpfs { bytes, .. } => Some(format!(
+            "--tmpfs={target}:rw,nosuid,nodev,mode=1777,size={bytes}"
+        )),
+        Entry::Dir { .. } => Some(format!(
+            "--tmpfs={target}:rw,nosuid,nodev,mode=1777,size=1m"
+        )),
+        // They are part of the root.
+        Entry::File { .. } | Entry::Link { .. } => None,
+    }
+}
+
+/// By name, so that nobody reads the value in the arguments. Where Podman would take it for its own,
+/// it is none that anybody must not read.
+fn variable((name, value): (&String, &String)) -> String {
+    if is_podmans(name) {
+        format!("--env={name}={value}")
+    } else {
+        format!("--env={name}")
+    }
+}
+
+/// Podman separates the parts of a mount by colons, and has no way to say one.
+fn check_colons(plan: &MountPlan) -> Result<(), RuntimeError> {
+    for entry in &plan.entries {
+        if let Entry::Bind { source, target, .. } = entry
+            && [source, target]
+                .iter()
+                .any(|path| path.to_string_lossy().contains(':'))
+        {
+            return Err(RuntimeError::Mount {
+                mount: target.clone(),
+                reason: format!(
+                    "podman mounts nothing with a colon in it: {}",
+                    shown(source)
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Whether Podman reads a variable of this name for itself.

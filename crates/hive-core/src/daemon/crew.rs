@@ -11,7 +11,7 @@ use hive_wire::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::Mode;
+use super::{Mode, rounds};
 use crate::{
     broker::Broker,
     config::Config,
@@ -134,6 +134,7 @@ pub(super) async fn muster(host: &Arc<Host>, mode: Mode, means: &Means, agents: 
         }
     }
     host.supervisor.adopt(agents);
+    rounds::begin(host, agents);
     let can_run = means.binaries.harness.is_some();
     if mode == Mode::Up && agents.is_empty() && can_run {
         first_agent(host).await;

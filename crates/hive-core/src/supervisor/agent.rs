@@ -262,7 +262,7 @@ impl Task {
             Some(Instance {
                 state: State::Ended(exit),
                 ..
-            }) => exit.clone(),
+            }) => *exit,
             None => Exit::Unseen,
         };
         self.watched = None;
