@@ -15,6 +15,8 @@ PATH="$PATH:${CARGO_HOME:-${HOME:-}/.cargo}/bin"
 readonly NEXTEST_VERSION=0.9.143
 # The engine that the tests run for real. doctor compares with the same version.
 readonly CLAUDE_VERSION=2.1.325
+# What the benchmark compares with.
+readonly CODEX_VERSION=0.166.0 GEMINI_VERSION=0.61.0
 readonly RUSTUP='curl --proto =https --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y'
 
 purpose=${1:-build}
@@ -118,6 +120,21 @@ check_bench() {
 	need redis-server redis-server
 	have_postgres || packages+=(postgresql)
 	need strace strace
+	install_peers
+}
+
+# Other engines, to compare with. The benchmark does without those that do not install here, and
+# says so.
+install_peers() {
+	local dir=${CARGO_TARGET_DIR:-target}/engines
+	[[ -e $dir/installed-$CODEX_VERSION-$GEMINI_VERSION ]] && return
+	have npm || return 0
+	say "installing codex and gemini into $dir, to compare with"
+	mkdir -p "$dir"
+	npm install --ignore-scripts --no-save --no-audit --no-fund --loglevel=error --prefix "$dir" \
+		"@openai/codex@$CODEX_VERSION" "@google/gemini-cli@$GEMINI_VERSION" </dev/null >&2 ||
+		say 'npm install failed; they are left out'
+	touch "$dir/installed-$CODEX_VERSION-$GEMINI_VERSION"
 }
 
 # Fills the lists with what the purpose lacks.

@@ -55,6 +55,8 @@ pub(crate) enum Suite {
     Queue,
     /// What the turn loop adds to an engine's own time.
     Loop,
+    /// The native engine against claude, codex and gemini.
+    Engine,
     /// Agents in each runtime against the bare tools, and many that are idle.
     Runtimes,
     /// The echo server of the ping-pong peer.

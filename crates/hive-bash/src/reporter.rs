@@ -133,6 +133,7 @@ async fn wake(table: &Table, hive: &Client, record: &Record) -> Result<MessageId
         from: record.label(),
         body: body(table, record),
         transient: true,
+        key: None,
     };
     Ok(hive.call(&wake).await?.message_id)
 }

@@ -10,11 +10,13 @@
 
 mod age;
 mod answer;
+mod approve;
 mod compact;
 mod completions;
 mod confirm;
 mod control;
 mod dead;
+mod deny;
 mod destroy;
 mod discard;
 pub mod doctor;
@@ -35,13 +37,20 @@ mod man;
 mod model;
 mod new_session;
 mod out;
+mod pause;
+mod pending;
+mod permissions;
 mod questions;
 mod rebuild;
 mod receipt;
 mod redeliver;
+mod request_spawn;
 mod restart;
+mod resume;
+mod schedules;
 mod send;
 mod spawn;
+mod spend;
 mod start;
 mod stats;
 mod status;
@@ -53,6 +62,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod update_all;
 mod usage;
 mod welcome;
 
@@ -154,10 +164,20 @@ pub enum ClientCommand {
     Restart(restart::RestartArgs),
     /// Make everything of an agent anew, then stop and start it.
     Rebuild(rebuild::RebuildArgs),
+    /// Make every agent anew that was made with another revision of the hive.
+    UpdateAll(update_all::UpdateAllArgs),
     /// Stop every agent that the hive runs.
     StopAll(stop_all::StopAllArgs),
     /// Remove an agent; its mail, state and credentials stay.
     Destroy(destroy::DestroyArgs),
+    /// Show what waits for your decision, with what it would change.
+    Pending(pending::PendingArgs),
+    /// Say yes to a request, and have it carried out.
+    Approve(approve::ApproveArgs),
+    /// Say no to a request.
+    Deny(deny::DenyArgs),
+    /// Ask for a new agent, to be decided like any other request.
+    RequestSpawn(request_spawn::RequestSpawnArgs),
     /// Send a message as the operator.
     Send(send::SendArgs),
     /// Show the operator's mail, or mark some of it as dealt with.
@@ -176,6 +196,10 @@ pub enum ClientCommand {
     Questions(questions::QuestionsArgs),
     /// Answer a question.
     Answer(answer::AnswerArgs),
+    /// Show or change what agents may do.
+    Permissions(permissions::PermissionsArgs),
+    /// Show what is scheduled for agents, or cancel one.
+    Schedules(schedules::SchedulesArgs),
     /// Show the newest events, or what an agent's harness wrote.
     Logs(logs::LogsArgs),
     /// Follow events as they happen.
@@ -192,6 +216,12 @@ pub enum ClientCommand {
     Login(login::LoginArgs),
     /// End the wait for a usage limit, for every agent on the same credential.
     Lift(lift::LiftArgs),
+    /// Let an agent, or the whole hive, begin no turn; mail waits.
+    Pause(pause::PauseArgs),
+    /// Let an agent, or the whole hive, begin turns again.
+    Resume(resume::ResumeArgs),
+    /// Show what agents spent, and how today's budgets stand.
+    Spend(spend::SpendArgs),
     /// Show an agent's turns, newest first.
     Turns(turns::TurnsArgs),
     /// Show what the turns add up to, by agent and day.
@@ -248,8 +278,13 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Start(args) => args.run(host, out).await,
         ClientCommand::Restart(args) => args.run(host, out).await,
         ClientCommand::Rebuild(args) => args.run(host, out).await,
+        ClientCommand::UpdateAll(args) => args.run(host, out).await,
         ClientCommand::StopAll(args) => args.run(host, out).await,
         ClientCommand::Destroy(args) => args.run(host, out).await,
+        ClientCommand::Pending(args) => args.run(host, out).await,
+        ClientCommand::Approve(args) => args.run(host, out).await,
+        ClientCommand::Deny(args) => args.run(host, out).await,
+        ClientCommand::RequestSpawn(args) => args.run(host, out).await,
         ClientCommand::Send(args) => args.run(host, out).await,
         ClientCommand::Inbox(args) => args.run(host, out).await,
         ClientCommand::Receipt(args) => args.run(host, out).await,
@@ -259,6 +294,8 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Discard(args) => args.run(host, out).await,
         ClientCommand::Questions(args) => args.run(host, out).await,
         ClientCommand::Answer(args) => args.run(host, out).await,
+        ClientCommand::Permissions(args) => args.run(host, out).await,
+        ClientCommand::Schedules(args) => args.run(host, out).await,
         ClientCommand::Logs(args) => args.run(host, out).await,
         ClientCommand::Tail(args) => args.run(host, out).await,
         ClientCommand::Interrupt(args) => args.run(host, out).await,
@@ -267,6 +304,9 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Model(args) => args.run(host, out).await,
         ClientCommand::Login(args) => args.run(host, out).await,
         ClientCommand::Lift(args) => args.run(host, out).await,
+        ClientCommand::Pause(args) => args.run(host, out).await,
+        ClientCommand::Resume(args) => args.run(host, out).await,
+        ClientCommand::Spend(args) => args.run(host, out).await,
         ClientCommand::Turns(args) => args.run(host, out).await,
         ClientCommand::Stats(args) => args.run(host, out).await,
         ClientCommand::Link(args) => args.run(host, out).await,

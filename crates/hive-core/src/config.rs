@@ -2,16 +2,22 @@
 
 mod agent_limits;
 mod engine;
+mod network;
 
 use std::{io, ops::RangeInclusive, path::Path, time::Duration};
 
 use anyhow::Context;
-use hive_runtime::Network;
-use hive_wire::{host::Runtime, text};
+use hive_wire::{
+    host::{Network, Runtime},
+    text,
+};
 use serde::{Deserialize, de};
 
 pub use agent_limits::AgentLimits;
 pub use engine::{Engine, EngineEnv};
+pub use network::{Budget, Egress};
+
+use crate::permissions::Rate;
 
 /// The whole configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -43,6 +49,8 @@ pub struct Hive {
     pub root_agent: String,
     /// How prompts speak of the operator.
     pub operator_pronouns: String,
+    /// What all agents together may spend in a day.
+    pub budget: Budget,
 }
 
 impl Default for Hive {
@@ -53,6 +61,7 @@ impl Default for Hive {
             swarm: None,
             root_agent: "ruth".to_owned(),
             operator_pronouns: "she/her".to_owned(),
+            budget: Budget::default(),
         }
     }
 }
@@ -107,10 +116,14 @@ impl<'de> Deserialize<'de> for PortRange {
 pub struct Agents {
     /// Where they run.
     pub runtime: Runtime,
+    /// What they may reach of the network.
+    pub network: Network,
+    /// Where the egress proxy lets them go.
+    pub egress: Egress,
+    /// What each of them may spend in a day.
+    pub budget: Budget,
     /// Which model they use.
     pub model: String,
-    /// What they reach over the network.
-    pub network: Network,
     /// How much they may use.
     pub limits: AgentLimits,
     /// How often an agent that keeps ending is started again before it counts as failed.
@@ -119,6 +132,8 @@ pub struct Agents {
     pub restart_delay_ms: u32,
     /// How many seconds an agent gets to end before it is killed.
     pub stop_secs: u32,
+    /// How many seconds an agent gets to come up with a new configuration.
+    pub trial_secs: u32,
     /// How many seconds pass before everything is compared anew, whether something happened or not.
     pub look_secs: u32,
 }
@@ -127,18 +142,26 @@ impl Default for Agents {
     fn default() -> Self {
         Self {
             runtime: Runtime::Auto,
+            network: Network::Auto,
+            egress: Egress::default(),
+            budget: Budget::default(),
             model: "haiku".to_owned(),
-            network: Network::default(),
             limits: AgentLimits::default(),
             restarts: 5,
             restart_delay_ms: 1_000,
             stop_secs: 20,
+            trial_secs: 60,
             look_secs: 60,
         }
     }
 }
 
 impl Agents {
+    /// What an agent reaches of the network that asks for `own` and runs in `runtime`.
+    pub(crate) fn network(&self, own: Network, runtime: Runtime) -> Network {
+        own.or(self.network).in_runtime(runtime)
+    }
+
     /// How long an agent gets to end before it is killed.
     pub fn stop_grace(&self) -> Duration {
         Duration::from_secs(self.stop_secs.into())
@@ -154,6 +177,8 @@ impl Agents {
             !self.model.trim().is_empty(),
             "agents.model must name a model, such as \"haiku\""
         );
+        self.budget.check("agents.budget")?;
+        self.egress.check()?;
         self.limits.check()
     }
 }
@@ -184,6 +209,16 @@ pub struct Limits {
     pub questions_per_agent: u32,
     /// The most pending reminders of one agent.
     pub reminders_per_agent: u32,
+    /// The most schedules of one agent.
+    pub schedules_per_agent: u32,
+    /// How much one agent may send in a minute, in the long run; 0 for no limit …
+    pub sends_per_minute: u32,
+    /// … and how much at once.
+    pub send_burst: u32,
+    /// How many seconds a request waits for the operator.
+    pub approval_seconds: u32,
+    /// The most requests of one agent that wait for the operator.
+    pub approvals_per_agent: u32,
 }
 
 impl Default for Limits {
@@ -200,6 +235,11 @@ impl Default for Limits {
             line_seconds: 30,
             questions_per_agent: 50,
             reminders_per_agent: 50,
+            schedules_per_agent: 20,
+            sends_per_minute: 600,
+            send_burst: 1_000,
+            approval_seconds: 7 * 24 * 60 * 60,
+            approvals_per_agent: 20,
         }
     }
 }
@@ -215,6 +255,14 @@ impl Limits {
         self.event_mib_per_agent.saturating_mul(1024 * 1024)
     }
 
+    /// How fast one agent may send.
+    pub(crate) fn rate(&self) -> Rate {
+        Rate {
+            per_minute: self.sends_per_minute,
+            burst: self.send_burst,
+        }
+    }
+
     /// How long a line may take.
     pub fn line_time(&self) -> Duration {
         Duration::from_secs(self.line_seconds.into())
@@ -228,6 +276,8 @@ impl Limits {
             ("deliveries_before_dead", self.deliveries_before_dead),
             ("connections_per_agent", connections),
             ("line_seconds", self.line_seconds),
+            ("send_burst", self.send_burst),
+            ("approval_seconds", self.approval_seconds),
         ] {
             anyhow::ensure!(limit > 0, "limits.{key} must be at least 1");
         }
@@ -267,13 +317,14 @@ impl Config {
         config.limits.check()?;
         config.engine.check()?;
         config.agents.check()?;
+        config.hive.budget.check("hive.budget")?;
         Ok(config)
     }
 }
 
 /// What was probably meant by the unknown field that serde complains of:
 /// "unknown field `prot`, expected one of `bind`, `port`".
-fn unknown_field(message: &str) -> Option<&str> {
+pub(crate) fn unknown_field(message: &str) -> Option<&str> {
     let mut quoted = message
         .strip_prefix("unknown field")?
         .split('`')
@@ -329,6 +380,7 @@ mod tests {
             ("[engine]\ndefault = \"\"", "engine.default"),
             ("[engine.env]\n\"A B\" = \"x\"", "`A B`"),
             ("[engine.env]\nHIVE_SOCKET = \"x\"", "HIVE_SOCKET"),
+            ("[engine]\nconsent_secs = 361", "consent_secs"),
             ("[engine.context_windows]\nhaiku = 1", "1000"),
             ("[limits\n", "line 1"),
         ] {

@@ -4,6 +4,7 @@
 mod ack_inbox;
 pub(crate) mod agent_state;
 mod answer;
+mod cancel_schedule;
 pub(crate) mod control_agent;
 mod dead;
 pub(crate) mod destroy;
@@ -17,18 +18,27 @@ pub(crate) mod lift;
 mod link;
 pub(crate) mod list;
 mod output;
+pub(crate) mod pause;
+pub(crate) mod pending;
+pub(crate) mod permissions;
 mod questions;
 pub(crate) mod rebuild;
 mod receipt;
 mod redeliver;
+pub(crate) mod request_spawn;
 pub(crate) mod restart;
+pub(crate) mod resume;
 mod runtimes;
+pub(crate) mod schedules;
 pub(crate) mod send;
+pub(crate) mod set_permissions;
 pub(crate) mod spawn;
+pub(crate) mod spend;
 pub(crate) mod start;
 mod stop_all;
 pub(crate) mod turn_totals;
 pub(crate) mod turns;
+pub(crate) mod update_all;
 
 use std::{
     collections::BTreeMap,
@@ -47,12 +57,15 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     access::Access,
+    approvals::{self, Approvals, Outcome},
     broker::Broker,
     config::Config,
+    gateway::{Books, Gateway},
     harnesses::Harnesses,
     metrics::Metrics,
     pages::Page,
     paths::Paths,
+    permissions::Gate,
     server::{Listener, Outbox, Service},
     supervisor::{Supervisor, Wish},
 };
@@ -64,13 +77,21 @@ pub(crate) struct Host {
     pub(crate) broker: Broker,
     pub(crate) readers: Readers,
     pub(crate) events: Arc<EventLog>,
+    pub(crate) approvals: Arc<Approvals>,
     pub(crate) harnesses: Arc<Harnesses>,
+    /// What agents may do, and how fast.
+    pub(crate) gate: Arc<Gate>,
     pub(crate) supervisor: Arc<Supervisor>,
+    /// The agents' way to their model, where there is one.
+    pub(crate) gateway: Option<Gateway>,
+    pub(crate) books: Arc<Books>,
     /// Who may look at which page.
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
     /// Held while an agent comes or goes, so that registry and sockets change together.
     pub(crate) lifecycle: tokio::sync::Mutex<()>,
+    /// Held while agents are made anew after an update.
+    pub(crate) updating: tokio::sync::Mutex<()>,
     /// The agents' sockets.
     pub(crate) sockets: Mutex<BTreeMap<AgentName, Listener>>,
     /// The agents' pages.
@@ -156,7 +177,25 @@ impl Host {
             HostRequest::Turns(command) => asker.answer(turns::run(host, command)),
             HostRequest::TurnTotals(command) => asker.answer(turn_totals::run(host, command)),
             HostRequest::Lift(command) => asker.answer(lift::run(host, command)),
+            HostRequest::Spend(command) => asker.answer(spend::run(host, command)),
+            HostRequest::Pause(command) => asker.answer(pause::run(host, command)),
+            HostRequest::Resume(command) => asker.answer(resume::run(host, command)),
             HostRequest::Link(command) => asker.answer(link::run(host, command)),
+            HostRequest::ShowPermissions(command) => asker.answer(permissions::run(host, command)),
+            HostRequest::SetPermissions(command) => {
+                asker.answer(set_permissions::run(host, command));
+            }
+            HostRequest::ShowSchedules(command) => asker.answer(schedules::run(host, command)),
+            HostRequest::CancelAnySchedule(command) => {
+                asker.answer(cancel_schedule::run(host, command));
+            }
+            HostRequest::RequestSpawnAsOperator(command) => {
+                asker.answer(request_spawn::run(host, command));
+            }
+            HostRequest::Pending(command) => asker.answer(pending::run(host, command)),
+            HostRequest::Approve(command) => asker.answer(approvals::approve(host, command)),
+            HostRequest::Deny(command) => asker.answer(approvals::deny(host, command)),
+            HostRequest::UpdateAll(command) => asker.answer(update_all::run(host, command)),
         }
     }
 }
@@ -196,6 +235,18 @@ impl Host {
         let rows = self.broker.run(|desk| list::with_inbox(desk, agent));
         let (agent, inbox) = rows.await?;
         Ok(list::row(self, agent, &inbox))
+    }
+
+    /// Tells the root agent what happened to another one (C10).
+    pub(crate) async fn tell_root(&self, name: &AgentName, outcome: Outcome) {
+        let name = name.clone();
+        let told = self.broker.run(move |desk| {
+            approvals::happened(desk, &name, &outcome);
+            Ok(())
+        });
+        if let Err(error) = told.await {
+            tracing::warn!(%error, "cannot tell the root agent what happened");
+        }
     }
 
     /// Where an agent's socket lies, as users know it.

@@ -16,22 +16,27 @@ mod events;
 mod guard;
 mod input;
 mod login;
+mod mcp;
 mod openapi;
 mod output;
+mod own_files;
 mod patience;
 mod serve;
 mod shell;
 mod state;
 mod stats;
 mod table;
+mod written;
 
 use std::{net::SocketAddr, sync::Arc};
 
 use axum::{Router, middleware};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use crate::{access::Audience, host_commands::Host, metrics::Metrics};
 
+pub(crate) use patience::Patient;
 pub(crate) use serve::{Limits, serve};
 
 /// The most event streams on one port at a time.
@@ -48,22 +53,31 @@ pub(crate) struct Site {
     hosts: Arc<[String]>,
     /// Seats for event streams.
     streams: Arc<Semaphore>,
+    /// The tools of the agent whose page this is.
+    tools: Option<Arc<mcp::Mount>>,
 }
 
 impl Site {
-    /// The site at `address` for this audience.
+    /// The site at `address` for this audience, until `stop`.
     pub(crate) fn new(
         host: &Arc<Host>,
         metrics: &Arc<Metrics>,
         audience: Audience,
         address: SocketAddr,
+        stop: &CancellationToken,
     ) -> Self {
+        let hosts = guard::own_hosts(address, &host.config.dashboard.hosts);
+        let tools = match &audience {
+            Audience::Operator => None,
+            Audience::Agent(name) => Some(Arc::new(mcp::Mount::new(host, name, &hosts, stop))),
+        };
         Self {
             host: Arc::clone(host),
             metrics: Arc::clone(metrics),
             audience: Arc::new(audience),
-            hosts: guard::own_hosts(address, &host.config.dashboard.hosts),
+            hosts,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            tools,
         }
     }
 }

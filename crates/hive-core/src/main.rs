@@ -5,9 +5,10 @@ use std::{io::IsTerminal, process::ExitCode};
 use hive_core::{
     cli::{self, Cli, Cmd},
     daemon::{Mode, Running, Setup},
+    journal::Remembered,
     paths::Paths,
 };
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, Layer, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 fn main() -> ExitCode {
     // First of all: a keeper has its process for itself.
@@ -68,18 +69,25 @@ async fn serve(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Logs go to stderr: with a date for a terminal or a file, without one for the journal, which adds
+/// Logs go to stderr, and are remembered for those who may read them: with a date for a terminal or a file, without one for the journal, which adds
 /// its own.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    // The MCP library has a word for every request; what we have to say of it is in our own log.
+    let quiet = || EnvFilter::new("info,rmcp=error");
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| quiet());
     let is_journal = std::env::var_os("JOURNAL_STREAM").is_some();
-    let format = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let shown = fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
-    if is_journal {
-        format.without_time().init()
+    let shown = if is_journal {
+        shown.without_time().boxed()
     } else {
-        format.init()
-    }
+        shown.boxed()
+    };
+    let remembered = fmt::layer().with_ansi(false).with_writer(|| Remembered);
+    tracing_subscriber::registry()
+        .with(filter)
+        .with(shown)
+        .with(remembered)
+        .init();
 }

@@ -108,14 +108,15 @@ impl Host {
             }
         };
         let audience = Audience::Agent(name.clone());
-        let site = Site::new(self, &self.metrics, audience, address);
+        let site = Site::new(self, &self.metrics, audience, address, &stop);
         let (router, limits) = (http::router(site), self.http_limits());
         http::serve(listener, router, limits, &self.tasks, stop, closed);
     }
 
     /// Serves the dashboard.
     pub(crate) fn serve_dashboard(self: &Arc<Self>, listener: TcpListener, address: SocketAddr) {
-        let site = Site::new(self, &self.metrics, Audience::Operator, address);
+        let audience = Audience::Operator;
+        let site = Site::new(self, &self.metrics, audience, address, &self.stop);
         let (router, limits) = (http::router(site), self.http_limits());
         let closed = CancellationToken::new().drop_guard();
         http::serve(

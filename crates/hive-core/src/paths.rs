@@ -139,6 +139,11 @@ impl Paths {
         }
     }
 
+    /// The proposed repositories, which the root agent sees at `/agents`.
+    pub fn proposed(&self) -> PathBuf {
+        self.state.join("proposed")
+    }
+
     /// Where runtimes are tried out.
     pub fn trial(&self) -> PathBuf {
         self.state.join("trial")
@@ -152,6 +157,11 @@ impl Paths {
     /// An agent's own socket.
     pub fn agent_socket(&self, name: &AgentName) -> PathBuf {
         self.agent_run(name).join("mcp.sock")
+    }
+
+    /// An agent's way to its model and the world.
+    pub fn gateway_socket(&self, name: &AgentName) -> PathBuf {
+        self.agent_run(name).join("gateway.sock")
     }
 
     /// Makes the directories, private to this user, and refuses those that are not.

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use hive_store::sqlite::AgentRecord;
 use hive_wire::{
     AgentName, ErrorCode, Recipient, SenderLabel, WireError,
+    grants::Capability,
     name::{OPERATOR, PARENT, RESERVED},
     text,
 };
+
+use crate::{agent_config::AgentConfig, permissions::Grants};
 
 /// The deepest tree of agents.
 const MAX_DEPTH: usize = 8;
@@ -81,6 +84,67 @@ impl Roster {
             .map(|agent| Recipient::Agent(agent.name.clone()))
     }
 
+    /// Where a message of an agent with these grants and this configuration goes (M2).
+    pub(crate) fn route_from(
+        &self,
+        sender: &AgentName,
+        grants: &Grants,
+        config: &AgentConfig,
+        to: &str,
+    ) -> Result<Recipient, WireError> {
+        let recipient = self.route(Some(sender), to)?;
+        let parent = self.agents.get(sender).and_then(|own| own.parent.as_ref());
+        grants.check_recipient(sender, parent, &recipient)?;
+        self.may_write(sender, &recipient, config)?;
+        Ok(recipient)
+    }
+
+    /// Whom a question of such an agent goes to: as a message would, but the operator can always be
+    /// asked.
+    pub(crate) fn route_question(
+        &self,
+        asker: &AgentName,
+        grants: &Grants,
+        config: &AgentConfig,
+        to: &str,
+    ) -> Result<Recipient, WireError> {
+        match self.route(Some(asker), to)? {
+            Recipient::Operator => Ok(Recipient::Operator),
+            Recipient::Agent(_) => self.route_from(asker, grants, config, to),
+        }
+    }
+
+    /// Refuses a recipient that the sender's configuration does not name. Whoever is above it is
+    /// always reachable (M2).
+    pub(crate) fn may_write(
+        &self,
+        sender: &AgentName,
+        to: &Recipient,
+        config: &AgentConfig,
+    ) -> Result<(), WireError> {
+        let above = self
+            .agents
+            .get(sender)
+            .and_then(|agent| agent.parent.clone());
+        let above = above.map_or(Recipient::Operator, Recipient::Agent);
+        if *to == above || config.may_write_to(to.as_str()) {
+            return Ok(());
+        }
+        let allowed: Vec<_> = config
+            .allowed_recipients
+            .iter()
+            .map(|name| name.as_str())
+            .collect();
+        Err(WireError::new(
+            ErrorCode::Denied,
+            format!("you may not write to `{}`", to.as_str()),
+        )
+        .hint(format!(
+            "your configuration lets you write to {} and to `<parent>`",
+            text::shorten(&allowed.join(", "), 200)
+        )))
+    }
+
     /// A living agent by its name, or an error that names the nearest one.
     pub(crate) fn find(&self, name: &str) -> Result<&AgentRecord, WireError> {
         if let Some(agent) = self.agents.get(name) {
@@ -95,21 +159,46 @@ impl Roster {
         Err(WireError::new(ErrorCode::NotFound, format!("there is no agent `{name}`")).hint(hint))
     }
 
-    /// Whether an agent may look into another one's affairs: itself, or one of its children.
+    /// Whether an agent may look into another one's affairs: itself, one of its children, or
+    /// anybody with the capability (M6).
     pub(crate) fn may_inspect(
         &self,
         caller: &AgentName,
         other: &str,
+        grants: &Grants,
     ) -> Result<AgentName, WireError> {
+        if other == "*" {
+            return Err(
+                WireError::new(ErrorCode::Denied, "`*` is the operator's alone")
+                    .hint("name one agent"),
+            );
+        }
         let agent = self.find(other)?;
-        if agent.name == *caller || agent.parent.as_ref() == Some(caller) {
+        let is_near = agent.name == *caller || agent.parent.as_ref() == Some(caller);
+        if is_near || grants.has(Capability::QueryAgentState) {
             return Ok(agent.name.clone());
         }
-        Err(WireError::new(
-            ErrorCode::Denied,
-            format!("`{other}` is not a child of yours"),
-        )
-        .hint("you can look at yourself and at your direct children"))
+        Err(not_a_child(
+            other,
+            "you can look at yourself and at your direct children; for others the operator would \
+             have to grant you the capability `query_agent_state`",
+        ))
+    }
+
+    /// A direct child of this agent (M11).
+    pub(crate) fn child(
+        &self,
+        caller: &AgentName,
+        name: &AgentName,
+    ) -> Result<&AgentRecord, WireError> {
+        let agent = self.find(name.as_str())?;
+        if agent.parent.as_ref() == Some(caller) {
+            return Ok(agent);
+        }
+        Err(not_a_child(
+            name.as_str(),
+            "you manage your direct children; ask the operator about others",
+        ))
     }
 
     /// A label for a wake: not a name that means somebody (M16).
@@ -160,6 +249,15 @@ impl Roster {
         }
         Ok(())
     }
+}
+
+fn not_a_child(name: &str, hint: &str) -> WireError {
+    let name = text::shorten(name, 40);
+    WireError::new(
+        ErrorCode::Denied,
+        format!("`{name}` is not a child of yours"),
+    )
+    .hint(hint)
 }
 
 #[cfg(test)]
@@ -228,6 +326,80 @@ mod tests {
             "ada", "operator", "system", "self", "", "A", "x\ny", "<parent>",
         ] {
             assert!(roster.wake_label(label).is_err(), "{label:?}");
+        }
+    }
+
+    #[test]
+    fn m6_m11_only_direct_children_are_ones_own() {
+        let tree = [
+            ("ruth", None),
+            ("ada", Some("ruth")),
+            ("bob", Some("ada")),
+            ("cid", Some("bob")),
+            ("eve", Some("ruth")),
+        ];
+        let roster = roster(&tree);
+        let name = |text: &str| text.parse::<AgentName>().unwrap();
+        let plain = Grants::defaults(false);
+        let change = hive_wire::host::SetPermissions {
+            name: name("ada"),
+            reset: false,
+            grant: vec![],
+            revoke: vec![],
+            grant_capabilities: vec![Capability::QueryAgentState],
+            revoke_capabilities: vec![],
+            recipients: None,
+        };
+        let curious = plain.changed(&change, Timestamp::from_millis(1)).unwrap();
+        for (other, may_inspect, curious_may, may_stop) in [
+            ("ada", true, true, false),
+            ("bob", true, true, true),
+            ("cid", false, true, false),
+            ("ruth", false, true, false),
+            ("eve", false, true, false),
+            ("*", false, false, false),
+            ("nobody", false, false, false),
+        ] {
+            let ada = name("ada");
+            let inspect = |grants| roster.may_inspect(&ada, other, grants).is_ok();
+            assert_eq!(inspect(&plain), may_inspect, "{other}");
+            assert_eq!(
+                inspect(&curious),
+                curious_may,
+                "{other} with the capability"
+            );
+            let child = other
+                .parse()
+                .is_ok_and(|other| roster.child(&ada, &other).is_ok());
+            assert_eq!(child, may_stop, "{other}");
+        }
+    }
+
+    #[test]
+    fn m2_the_parent_is_reachable_by_whatever_name() {
+        let roster = roster(&[("ruth", None), ("ada", Some("ruth")), ("bob", None)]);
+        let ada: AgentName = "ada".parse().unwrap();
+        let change = hive_wire::host::SetPermissions {
+            name: ada.clone(),
+            reset: false,
+            grant: vec![],
+            revoke: vec![],
+            grant_capabilities: vec![],
+            revoke_capabilities: vec![],
+            recipients: Some(vec![Recipient::Operator]),
+        };
+        let grants = Grants::defaults(false);
+        let grants = grants.changed(&change, Timestamp::from_millis(1)).unwrap();
+        for (to, expected) in [
+            ("<parent>", Ok("ruth")),
+            ("ruth", Ok("ruth")),
+            ("operator", Ok("operator")),
+            ("bob", Err(ErrorCode::Denied)),
+            ("nobody", Err(ErrorCode::NotFound)),
+        ] {
+            let found = roster.route_from(&ada, &grants, &AgentConfig::default(), to);
+            let found = found.as_ref().map(Recipient::as_str).map_err(|e| e.code);
+            assert_eq!(found, expected, "{to}");
         }
     }
 

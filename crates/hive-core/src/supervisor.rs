@@ -10,6 +10,8 @@
 
 mod agent;
 mod dirs;
+mod extra;
+mod flake;
 mod notice;
 mod plan;
 mod settings;
@@ -37,13 +39,16 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    agent_config::Configs,
     broker::{Broker, Desk},
     config::Config,
     model::ModelAccess,
     paths::Paths,
+    permissions::Gate,
+    updates::Revision,
 };
 
-pub(crate) use dirs::{claim, open_to};
+pub(crate) use dirs::{claim, hand_on, open_to};
 pub(crate) use setup::{Binaries, KEEPER, keeper_command, machine};
 pub(crate) use verbs::Wish;
 
@@ -59,10 +64,16 @@ pub(crate) struct Supervisor {
 pub(crate) struct Parts {
     pub(crate) paths: Paths,
     pub(crate) config: Arc<Config>,
+    /// What is applied of each agent.
+    pub(crate) configs: Arc<Configs>,
     pub(crate) broker: Broker,
+    /// What agents may do, which their harnesses are told.
+    pub(crate) gate: Arc<Gate>,
     pub(crate) model: ModelAccess,
     pub(crate) runtimes: Arc<Runtimes>,
     pub(crate) binaries: Binaries,
+    /// What agents are made with.
+    pub(crate) revision: Revision,
     pub(crate) dashboard_port: u16,
     pub(crate) tasks: TaskTracker,
     /// Ends every task and leaves the agents alone.
@@ -374,6 +385,18 @@ impl Supervisor {
             "" => self.parts.config.agents.model.clone(),
             own => own.to_owned(),
         }
+    }
+
+    /// What agents are made with.
+    pub(crate) fn revision(&self) -> &Revision {
+        &self.parts.revision
+    }
+
+    /// Whether an agent was made with another revision of the hive.
+    pub(crate) fn is_stale(&self, agent: &AgentRecord) -> bool {
+        self.parts
+            .revision
+            .is_stale(&self.parts.configs, &agent.name, agent.runtime)
     }
 
     /// How engines reach a model.

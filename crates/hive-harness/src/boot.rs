@@ -5,9 +5,12 @@ pub mod mcp_config;
 pub mod settings;
 pub mod tools;
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
-use hive_mcp::groups::Group;
+use hive_mcp::groups::{Group, Groups};
 
 use self::{mcp_config::McpConfig, tools::ToolLists};
 use crate::{
@@ -20,11 +23,17 @@ use crate::{
     },
 };
 
+/// The file of dashboard links in the state directory.
+const LINKS: &str = "hyperhive-dashboard-links.json";
+
 /// The on-boot files of a harness.
 #[derive(Debug)]
 pub struct BootFiles {
     files: EngineFiles,
+    groups: Groups,
     tools: ToolLists,
+    /// This binary.
+    hive: PathBuf,
     /// The rendered template, without the agent's notes.
     template: String,
     /// What the system prompt file holds.
@@ -58,6 +67,7 @@ impl BootFiles {
             &settings::settings(&environment.tool_groups),
         )?;
         write_json(&engine_files.mcp_config, &mcp.json())?;
+        write_links(environment)?;
         let mut boot = Self {
             tools: ToolLists::new(&environment.tool_groups, &mcp),
             template: template::render(
@@ -66,10 +76,29 @@ impl BootFiles {
                 &environment.identity,
             ),
             written: String::new(),
+            groups: environment.tool_groups.clone(),
+            hive: hive.to_owned(),
             files: engine_files,
         };
         boot.refresh_prompt(&environment.places.state)?;
         Ok(boot)
+    }
+
+    /// Writes the files anew when the agent has other tool groups than they were written for (C14).
+    ///
+    /// # Errors
+    /// Those of [`Self::write`].
+    pub fn regroup(&mut self, environment: &Environment, groups: &Groups) -> anyhow::Result<()> {
+        if *groups == self.groups {
+            return Ok(());
+        }
+        tracing::info!(groups = %groups.join(), "the agent has other tool groups now");
+        let environment = Environment {
+            tool_groups: groups.clone(),
+            ..environment.clone()
+        };
+        *self = Self::write(&environment, &self.hive)?;
+        Ok(())
     }
 
     /// What the engine is pointed to.
@@ -103,6 +132,22 @@ impl BootFiles {
         self.written = prompt;
         Ok(PromptFile::Changed)
     }
+}
+
+/// The links that the host shows on the agent's card and page (T31). It reads them as it reads
+/// anything that the agent can write.
+fn write_links(environment: &Environment) -> anyhow::Result<()> {
+    let path = environment.places.state.join(LINKS);
+    match &environment.dashboard_links {
+        Some(links) => files::write_atomically(&path, links.as_bytes())?,
+        None => match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, "cannot remove the links of an earlier configuration");
+            }
+            _ => {}
+        },
+    }
+    Ok(())
 }
 
 /// Every agent has the role `agent`; the root agent and holders of the approvals group (M17) also
@@ -152,6 +197,29 @@ mod tests {
 
     fn read(path: &Path) -> Value {
         serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn c14_other_tool_groups_are_in_the_files_of_the_next_turn() {
+        let dir = tempfile::tempdir().unwrap();
+        let environment = environment(dir.path(), &[]);
+        let mut boot = BootFiles::write(&environment, Path::new("/usr/bin/hive")).unwrap();
+        let groups = |boot: &BootFiles| {
+            let mcp = read(&boot.files().mcp_config);
+            mcp["mcpServers"]["hyperhive"]["env"]["HIVE_TOOL_GROUPS"].clone()
+        };
+        assert_eq!(groups(&boot), "messaging,meta,inbox,execution");
+        let granted: Groups = [Group::Meta, Group::WebTools, Group::Approvals]
+            .into_iter()
+            .collect();
+        boot.regroup(&environment, &granted).unwrap();
+        assert_eq!(groups(&boot), "meta,approvals,web_tools");
+        assert!(boot.tools().built_in().contains(&"WebFetch".to_owned()));
+        let prompt = fs::read_to_string(&boot.files().system_prompt).unwrap();
+        assert!(prompt.contains("look after this hive"), "M17");
+        boot.regroup(&environment, &Groups::default()).unwrap();
+        assert_eq!(groups(&boot), "messaging,meta,inbox,execution");
+        assert!(!boot.tools().built_in().contains(&"WebFetch".to_owned()));
     }
 
     #[test]

@@ -213,6 +213,20 @@ impl Desk<'_> {
                 self.orders.release();
                 Ok("released".to_owned())
             }
+            ControlAction::ToolGroups { groups } => {
+                // Words of a newer host grant nothing here.
+                let known = groups.iter().filter_map(|word| word.parse().ok());
+                self.orders.set_tool_groups(known.collect());
+                Ok("the next turn has the tools of these groups".to_owned())
+            }
+            ControlAction::Pause { reason, now } => {
+                self.orders.pause(&reason, now);
+                Ok("no turn begins until it is resumed".to_owned())
+            }
+            ControlAction::Resume => {
+                self.orders.resume();
+                Ok("resumed".to_owned())
+            }
             ControlAction::Stop => {
                 self.orders.stop();
                 Ok("stopping".to_owned())

@@ -12,6 +12,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use thiserror::Error;
 
 use hive_mcp::groups::{Group, Groups};
+pub use hive_wire::host::Network;
 
 use crate::{
     compaction::{Watermark, Watermarks},
@@ -43,6 +44,8 @@ pub struct Environment {
     pub identity: Identity,
     /// What runs the turns.
     pub engine: EngineSettings,
+    /// The way to the host's gateway, where there is one.
+    pub gateway: Option<GatewaySettings>,
     /// The model unless the operator chose one.
     pub default_model: String,
     /// How large the context of each model is.
@@ -57,6 +60,21 @@ pub struct Environment {
     pub event_buffer: usize,
     /// What runs a login.
     pub login_command: Vec<String>,
+    /// Plugins of the engine.
+    pub plugins: Plugins,
+    /// The links of the agent's card and page, as JSON.
+    pub dashboard_links: Option<String>,
+}
+
+/// Plugins of Claude Code.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plugins {
+    /// Where they come from.
+    pub marketplaces: Vec<String>,
+    /// Which ones.
+    pub plugins: Vec<String>,
+    /// Whether their sources are updated first.
+    pub auto_update: bool,
 }
 
 /// Where things lie.
@@ -100,6 +118,8 @@ pub struct Identity {
     pub port: Option<u16>,
     /// The port of the dashboard, served by the host.
     pub dashboard_port: Option<u16>,
+    /// Where the root agent finds the configurations of all agents.
+    pub agents_dir: String,
 }
 
 /// What runs the turns.
@@ -117,6 +137,28 @@ pub struct EngineSettings {
     pub exit: Duration,
     /// How long it may take to end after SIGTERM.
     pub kill_grace: Duration,
+    /// How long the operator has to permit what its rules leave open; zero when nobody is asked.
+    pub consent: Duration,
+}
+
+/// The way to the host's gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewaySettings {
+    /// Its socket.
+    pub socket: PathBuf,
+    /// Which APIs the engine is led to.
+    pub apis: Vec<Api>,
+    /// What the agent reaches besides.
+    pub network: Network,
+}
+
+/// A family of model APIs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI-compatible chat completions.
+    OpenAi,
 }
 
 /// Pauses and limits of the loop.
@@ -158,6 +200,8 @@ impl Environment {
             socket: vars.path("HIVE_SOCKET")?,
             identity: identity(&vars)?,
             login_command: login_command(&vars)?,
+            plugins: plugins(&vars)?,
+            dashboard_links: vars.optional_line("HIVE_DASHBOARD_LINKS")?,
             engine: EngineSettings {
                 command: vars.words("HIVE_ENGINE")?,
                 env: engine_env(&vars)?,
@@ -165,7 +209,9 @@ impl Environment {
                 silence: vars.seconds("HIVE_ENGINE_SILENCE_SECS", 1..=86_400)?,
                 exit: vars.seconds("HIVE_ENGINE_EXIT_SECS", 1..=86_400)?,
                 kill_grace: vars.seconds("HIVE_ENGINE_KILL_SECS", 0..=3_600)?,
+                consent: vars.seconds("HIVE_CONSENT_SECS", 0..=3_600)?,
             },
+            gateway: gateway(&vars)?,
             default_model: vars.model("HIVE_DEFAULT_MODEL")?,
             windows: windows(&vars)?,
             watermarks: watermarks(&vars)?,
@@ -224,6 +270,23 @@ fn identity(vars: &Reader) -> Result<Identity, EnvironmentError> {
         },
         port: vars.optional_port("HIVE_PORT")?,
         dashboard_port: vars.optional_port("HIVE_DASHBOARD_PORT")?,
+        agents_dir: vars.line("HIVE_AGENTS_DIR")?,
+    })
+}
+
+fn plugins(vars: &Reader) -> Result<Plugins, EnvironmentError> {
+    let list = |name| match vars.optional_line(name)? {
+        None => Ok(Vec::new()),
+        Some(text) => {
+            serde_json::from_str(&text).map_err(|_| vars.refuse(name, "it is a JSON list of texts"))
+        }
+    };
+    Ok(Plugins {
+        marketplaces: list("HIVE_CLAUDE_MARKETPLACES")?,
+        plugins: list("HIVE_CLAUDE_PLUGINS")?,
+        auto_update: vars
+            .optional_number("HIVE_CLAUDE_PLUGINS_AUTO_UPDATE", 0..=1)?
+            .is_some_and(|on| on == 1),
     })
 }
 
@@ -246,6 +309,31 @@ fn engine_env(vars: &Reader) -> Result<Vec<(String, String)>, EnvironmentError> 
             bare => Ok((bare.to_owned(), value.to_owned())),
         });
     pairs.collect()
+}
+
+fn gateway(vars: &Reader) -> Result<Option<GatewaySettings>, EnvironmentError> {
+    let Some(socket) = vars.optional_path("HIVE_GATEWAY_SOCKET")? else {
+        return Ok(None);
+    };
+    const APIS: &str = "HIVE_GATEWAY_APIS";
+    let listed = vars.text(APIS)?;
+    let apis = listed.split(',').map(|api| match api.trim() {
+        "anthropic" => Ok(Api::Anthropic),
+        "openai" => Ok(Api::OpenAi),
+        _ => Err(vars.refuse(APIS, "it lists `anthropic`, `openai` or both, with a comma")),
+    });
+    const NETWORK: &str = "HIVE_NETWORK";
+    let network = match vars.text(NETWORK)?.as_str() {
+        "gateway" => Network::Gateway,
+        "none" => Network::None,
+        "host" => Network::Host,
+        _ => return Err(vars.refuse(NETWORK, "it is `gateway`, `none` or `host`")),
+    };
+    Ok(Some(GatewaySettings {
+        socket,
+        apis: apis.collect::<Result<_, _>>()?,
+        network,
+    }))
 }
 
 fn tool_groups(vars: &Reader) -> Result<Groups, EnvironmentError> {

@@ -1,98 +1,75 @@
-//! Tool groups: which tools an agent is shown. The host enforces them, here they only shorten the
-//! list that the model reads.
+//! What an agent is shown: tools behind a group or a capability that it has. The host enforces both
+//! for every request; here they only shorten the list that the model reads.
 
 use std::collections::BTreeSet;
 
-/// Declares the groups once: as variants, as a list and as their words.
-macro_rules! groups {
-    ($($(#[$doc:meta])* $group:ident => $name:literal),+ $(,)?) => {
-        /// A group of tools that the operator gives to an agent or not.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Group {
-            $($(#[$doc])* $group,)+
-        }
+use hive_wire::agent::Granted;
 
-        impl Group {
-            /// Every group.
-            pub const ALL: &'static [Self] = &[$(Self::$group),+];
+pub use hive_wire::grants::{Capability, Group, Groups};
 
-            /// The group as it is written in `HIVE_TOOL_GROUPS`.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$group => $name,)+
-                }
-            }
-        }
-    };
+/// What an agent must have been given to use a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gate {
+    /// The group that the tool belongs to.
+    Group(Group),
+    /// A capability, whatever the groups.
+    Capability(Capability),
 }
 
-groups! {
-    /// Talking with others.
-    Messaging => "messaging",
-    /// Who one is and how one is seen.
-    Meta => "meta",
-    /// What is open around oneself.
-    Inbox => "inbox",
-    /// Gates nothing: background bash is always there.
-    Execution => "execution",
-    /// Stopping and starting children.
-    Lifecycle => "lifecycle",
-    /// Asking for new agents and changed configs.
-    Approvals => "approvals",
-    /// Prompts at a time.
-    Scheduling => "scheduling",
-    /// Logs of others.
-    Diagnostics => "diagnostics",
-    /// The engine's own web tools.
-    WebTools => "web_tools",
-}
-
-/// The groups of one agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Groups(BTreeSet<Group>);
-
-impl Default for Groups {
-    fn default() -> Self {
-        Self(
-            [
-                Group::Messaging,
-                Group::Meta,
-                Group::Inbox,
-                Group::Execution,
-            ]
-            .into(),
-        )
+impl std::fmt::Display for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Group(group) => write!(f, "the tool group `{group}`"),
+            Self::Capability(capability) => write!(f, "the capability `{capability}`"),
+        }
     }
 }
 
-impl Groups {
-    /// Every group there is.
+/// What an agent has been given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grants {
+    groups: Groups,
+    capabilities: BTreeSet<Capability>,
+}
+
+impl Grants {
+    /// These groups, and no capability.
+    pub fn new(groups: Groups) -> Self {
+        Self {
+            groups,
+            capabilities: BTreeSet::new(),
+        }
+    }
+
+    /// Everything there is.
     pub fn all() -> Self {
-        Self(Group::ALL.iter().copied().collect())
+        Self {
+            groups: Groups::all(),
+            capabilities: Capability::ALL.iter().copied().collect(),
+        }
     }
 
-    /// Reads a list with commas or blanks between its words; the default when there are none.
-    /// Unknown words come back beside it: they grant nothing.
-    pub fn parse(list: &str) -> (Self, Vec<String>) {
-        let words = list.split([',', ' ', '\t', '\n']).filter(|w| !w.is_empty());
-        let (mut groups, mut unknown) = (BTreeSet::new(), Vec::new());
-        for word in words {
-            match Group::ALL.iter().find(|group| group.as_str() == word) {
-                Some(group) => {
-                    groups.insert(*group);
-                }
-                None => unknown.push(word.to_owned()),
-            }
-        }
-        if groups.is_empty() && unknown.is_empty() {
-            return (Self::default(), unknown);
-        }
-        (Self(groups), unknown)
+    /// The same with other groups.
+    #[must_use]
+    pub fn with_groups(self, groups: Groups) -> Self {
+        Self { groups, ..self }
     }
 
-    /// Whether the agent has this group.
-    pub fn has(&self, group: Group) -> bool {
-        self.0.contains(&group)
+    /// Whether they open this gate.
+    pub fn open(&self, gate: Gate) -> bool {
+        match gate {
+            Gate::Group(group) => self.groups.has(group),
+            Gate::Capability(capability) => self.capabilities.contains(&capability),
+        }
+    }
+}
+
+impl From<Granted> for Grants {
+    fn from(granted: Granted) -> Self {
+        Self {
+            groups: granted.groups.into_iter().collect(),
+            capabilities: granted.capabilities.into_iter().collect(),
+        }
     }
 }
 
@@ -101,23 +78,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn m1_lists_of_groups_are_read_as_people_write_them() {
-        let of = |groups: &[Group]| Groups(groups.iter().copied().collect());
-        for (list, groups, unknown) in [
-            ("", Groups::default(), vec![]),
-            (" , ", Groups::default(), vec![]),
-            ("meta", of(&[Group::Meta]), vec![]),
-            (
-                "meta, lifecycle\tweb_tools",
-                of(&[Group::Meta, Group::Lifecycle, Group::WebTools]),
-                vec![],
-            ),
-            ("meta,Meta,root", of(&[Group::Meta]), vec!["Meta", "root"]),
-            ("everything", of(&[]), vec!["everything"]),
+    fn m1_a_gate_is_opened_by_what_it_names_alone() {
+        let grants = Grants::from(Granted {
+            groups: vec![Group::Diagnostics],
+            capabilities: vec![Capability::ReadHostJournal],
+            ..Granted::default()
+        });
+        for (gate, open) in [
+            (Gate::Group(Group::Diagnostics), true),
+            (Gate::Group(Group::Messaging), false),
+            (Gate::Capability(Capability::ReadHostJournal), true),
+            (Gate::Capability(Capability::QueryAgentState), false),
         ] {
-            let (read, left) = Groups::parse(list);
-            assert_eq!(read, groups, "{list:?}");
-            assert_eq!(left, unknown, "{list:?}");
+            assert_eq!(grants.open(gate), open, "{gate}");
         }
+        let grants = grants.with_groups(Groups::default());
+        assert!(grants.open(Gate::Group(Group::Messaging)));
+        assert!(!grants.open(Gate::Group(Group::Diagnostics)));
+        assert!(grants.open(Gate::Capability(Capability::ReadHostJournal)));
     }
 }

@@ -11,24 +11,32 @@ use std::{collections::BTreeSet, fs, path::Path};
 use common::Hive;
 
 /// Tables that grow with history. What is open lies in tables and partial indexes of its own.
-const LARGE: [&str; 8] = [
+const LARGE: [&str; 9] = [
     "messages",
     "receipts",
     "turns",
     "send_keys",
+    "command_keys",
     "correspondence",
     "questions",
     "approvals",
     "turn_counts",
 ];
 /// Indexes that hold what is open only, so that walking all of one is no harm.
-const SMALL_INDEXES: [&str; 3] = ["questions_owed", "questions_asked", "approvals_pending"];
+const SMALL_INDEXES: [&str; 5] = [
+    "questions_owed",
+    "questions_asked",
+    "approvals_pending",
+    "approvals_expiry",
+    "approvals_due",
+];
 /// Statements that walk a whole table on purpose, and why that is no harm.
-const ON_PURPOSE: [&str; 3] = [
+const ON_PURPOSE: [&str; 4] = [
     // Once at the start, over a bounded number of the newest turns.
     "SELECT seq, agent, name FROM (SELECT seq, agent, name FROM turns",
     // A listing of everything, newest first: it stops at its limit.
     "FROM questions ORDER BY id DESC LIMIT",
+    "FROM approvals ORDER BY id DESC LIMIT",
     // The oldest ones, in the order of their key: it stops at its limit.
     "FROM turn_counts ORDER BY id LIMIT",
 ];
@@ -89,7 +97,14 @@ const HOT: &[(&str, &str)] = &[
         "INDEX mail_dead (message>?)",
     ),
     ("(asker = ?1 OR target = ?1)", "INDEX questions_asked"),
-    ("expires_at <= ?1", "INDEX questions_expiry (expires_at<?)"),
+    (
+        "answer IS NULL AND expires_at <= ?1",
+        "INDEX questions_expiry (expires_at<?)",
+    ),
+    (
+        "state = 0 AND expires_at <= ?1",
+        "INDEX approvals_expiry (expires_at<?)",
+    ),
     (
         "FROM reminders WHERE due_at <= ?1",
         "INDEX reminders_due (due_at<?)",
@@ -98,6 +113,15 @@ const HOT: &[(&str, &str)] = &[
         "FROM turn_counts WHERE agent = ?1 AND id < ?2",
         "INDEX turn_counts_agent (agent=? AND rowid<?)",
     ),
+    (
+        "SELECT request, reply FROM command_keys",
+        "PRIMARY KEY (agent=? AND key=?)",
+    ),
+    (
+        "FROM command_keys WHERE used_at < ?1",
+        "INDEX command_keys_age (used_at<?)",
+    ),
+    ("WHERE next_at <= ?1", "INDEX schedules_next (next_at<?)"),
     (
         "FROM send_keys WHERE used_at < ?1",
         "INDEX send_keys_age (used_at<?)",

@@ -9,11 +9,13 @@ use common::{Hive, agent, at};
 use hive_store::{
     Mail, Refusal,
     sqlite::{
-        AgentRecord, ApprovalState, NewApproval, NewQuestion, NewSchedule, Permissions,
+        AgentRecord, ApprovalState, Firing, NewApproval, NewQuestion, NewSchedule, Permissions,
         QuestionEnd, Run, Tx, Wanted,
     },
 };
-use hive_wire::{ApprovalId, QuestionId, Recipient, ReminderId, ScheduleId, host::Runtime};
+use hive_wire::{
+    ApprovalId, MessageId, QuestionId, Recipient, ReminderId, ScheduleId, Timestamp, host::Runtime,
+};
 
 fn refused<T: std::fmt::Debug>(
     hive: &mut Hive,
@@ -184,14 +186,14 @@ fn m4_questions_expire_in_the_order_of_their_time() {
     ask(&mut hive, "ada", "bob", None);
     let next = |hive: &mut Hive| hive.run(|tx| tx.next_expiry());
     assert_eq!(next(&mut hive), Some(at(now + 1_000)));
-    assert!(hive.run(|tx| tx.expired_questions()).is_empty());
+    assert!(hive.run(|tx| tx.expired_questions(100)).is_empty());
     hive.clock = now + 5_000;
-    assert_eq!(hive.run(|tx| tx.expired_questions()), [soon, late]);
+    assert_eq!(hive.run(|tx| tx.expired_questions(100)), [soon, late]);
     for id in [soon, late] {
         let row = hive.run(|tx| tx.end_question(id, &QuestionEnd::Expired));
         assert_eq!(row.answer.as_deref(), Some("[expired]"));
     }
-    assert!(hive.run(|tx| tx.expired_questions()).is_empty());
+    assert!(hive.run(|tx| tx.expired_questions(100)).is_empty());
     assert_eq!(next(&mut hive), None, "what never expires is on no agenda");
 }
 
@@ -243,21 +245,21 @@ fn m8_reminders_are_bounded_and_fire_once_in_order() {
     let of_ada = hive.run(|tx| tx.reminders_of(&agent("ada")));
     assert_eq!(ids(&of_ada), [first, same, late]);
     assert_eq!(hive.run(|tx| tx.next_reminder()), Some(at(now + 1_000)));
-    assert!(hive.run(|tx| tx.take_due_reminders()).is_empty());
+    assert!(hive.run(|tx| tx.take_due_reminders(100)).is_empty());
     hive.clock = now + 5_000;
     let undone = refused(&mut hive, |tx| {
-        assert_eq!(tx.take_due_reminders()?.len(), 3);
+        assert_eq!(tx.take_due_reminders(100)?.len(), 3);
         Err::<(), _>(Refusal::Denied("no".to_owned()))
     });
     assert!(matches!(undone, Refusal::Denied(_)));
-    let fired = hive.run(|tx| tx.take_due_reminders());
+    let fired = hive.run(|tx| tx.take_due_reminders(100));
     assert_eq!(ids(&fired), [first, same, late]);
     assert_eq!(
         (fired[0].body.as_str(), fired[0].agent.as_str()),
         ("first", "ada")
     );
     hive.crash();
-    assert!(hive.run(|tx| tx.take_due_reminders()).is_empty());
+    assert!(hive.run(|tx| tx.take_due_reminders(100)).is_empty());
     assert_eq!(hive.readers().counts().unwrap().reminders, 1);
     assert_eq!(hive.run(|tx| tx.next_reminder()), Some(at(now + 9_000)));
 }
@@ -282,8 +284,8 @@ fn more_reminders_than_one_look_takes_are_taken_by_the_next() {
     for n in 0..150 {
         hive.run(|tx| tx.remind(&agent("ada"), "x", at(n), 1_000));
     }
-    assert_eq!(hive.run(|tx| tx.take_due_reminders()).len(), 100);
-    assert_eq!(hive.run(|tx| tx.take_due_reminders()).len(), 50);
+    assert_eq!(hive.run(|tx| tx.take_due_reminders(100)).len(), 100);
+    assert_eq!(hive.run(|tx| tx.take_due_reminders(100)).len(), 50);
 }
 
 fn schedule(name: &str, next_at: i64) -> NewSchedule {
@@ -321,18 +323,35 @@ fn schedules_are_due_moved_on_and_ended() {
         (kept.agent.as_str(), kept.next_at),
         ("ada", at(now + 1_000))
     );
-    assert!(hive.run(|tx| tx.due_schedules()).is_empty());
+    assert!(hive.run(|tx| tx.due_schedules(100)).is_empty());
     hive.clock = now + 10_000;
-    assert_eq!(ids(&hive.run(|tx| tx.due_schedules())), [soon, late]);
-    hive.run(|tx| tx.fired(soon, Some(at(now + 60_000))));
-    hive.run(|tx| tx.fired(late, None));
-    assert!(hive.run(|tx| tx.due_schedules()).is_empty());
+    assert_eq!(ids(&hive.run(|tx| tx.due_schedules(100))), [soon, late]);
+    let sent = Firing::Sent(MessageId(7));
+    hive.run(|tx| tx.fired(soon, Firing::LeftOut(3), Some(at(now + 20_000))));
+    assert_eq!(hive.run(|tx| tx.next_schedule()), Some(at(now + 5_000)));
+    hive.run(|tx| tx.fired(late, sent, None));
+    let left_out = &hive.run(|tx| tx.schedules_of(&agent("ada")))[0];
+    assert_eq!((left_out.missed, left_out.fired_at), (3, None));
+    hive.run(|tx| tx.fired(soon, sent, Some(at(now + 60_000))));
+    let fired_at = at(hive.clock);
+    hive.crash();
+    let fired = &hive.run(|tx| tx.schedules_of(&agent("ada")))[0];
+    assert_eq!((fired.missed, fired.message), (0, Some(MessageId(7))));
+    assert_eq!(fired.fired_at, Some(fired_at));
+    assert!(hive.run(|tx| tx.due_schedules(100)).is_empty());
     assert_eq!(hive.readers().schedules().unwrap().len(), 2);
-    let other = refused(&mut hive, |tx| tx.cancel_schedule(&agent("bob"), soon));
+    let other = refused(&mut hive, |tx| {
+        tx.cancel_schedule(Some(&agent("bob")), soon)
+    });
     assert!(matches!(other, Refusal::NotFound { .. }), "{other}");
-    hive.run(|tx| tx.cancel_schedule(&agent("ada"), soon));
-    let twice = refused(&mut hive, |tx| tx.cancel_schedule(&agent("ada"), soon));
+    hive.run(|tx| tx.cancel_schedule(Some(&agent("ada")), soon));
+    let twice = refused(&mut hive, |tx| {
+        tx.cancel_schedule(Some(&agent("ada")), soon)
+    });
     assert!(matches!(twice, Refusal::NotFound { .. }), "{twice}");
+    hive.run(|tx| tx.clear_schedules(&agent("bob")));
+    assert!(hive.readers().schedules().unwrap().is_empty());
+    assert_eq!(hive.run(|tx| tx.next_schedule()), None);
 }
 
 fn approval(hash: &str) -> NewApproval {
@@ -344,9 +363,13 @@ fn approval(hash: &str) -> NewApproval {
         diff: "+ line".to_owned(),
         hash: hash.to_owned(),
         reason: "because".to_owned(),
-        expires_at: Some(at(99)),
+        parent: Some("ruth".to_owned()),
+        expires_at: Some(LATER),
     }
 }
+
+/// After the tests' clock begins.
+const LATER: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
 #[test]
 fn an_approval_is_decided_once_and_for_what_was_looked_at() {
@@ -400,27 +423,85 @@ fn an_approval_is_decided_once_and_for_what_was_looked_at() {
 }
 
 #[test]
-fn permissions_are_replaced_as_a_whole() {
+fn c14_permissions_are_replaced_as_a_whole() {
     let mut hive = Hive::new();
-    assert_eq!(
-        hive.readers().permissions("ada").unwrap(),
-        None,
-        "the defaults hold"
-    );
+    assert_eq!(hive.readers().permissions().unwrap(), [], "defaults hold");
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let first = Permissions {
         groups: names(&["lifecycle", "\"quoted\""]),
         capabilities: names(&["network"]),
+        recipients: names(&["operator"]),
     };
     hive.run(|tx| tx.grant(&agent("ada"), &first));
+    let when = at(hive.clock);
     hive.crash();
-    assert_eq!(hive.readers().permissions("ada").unwrap(), Some(first));
+    let row = |granted| (agent("ada"), granted, when);
+    assert_eq!(hive.readers().permissions().unwrap(), [row(first)]);
     hive.run(|tx| tx.grant(&agent("ada"), &Permissions::default()));
+    let nothing = hive.readers().permissions().unwrap();
     assert_eq!(
-        hive.readers().permissions("ada").unwrap(),
-        Some(Permissions::default())
+        nothing[0].1,
+        Permissions::default(),
+        "less than the defaults"
     );
-    assert_eq!(hive.readers().permissions("bob").unwrap(), None);
+    hive.run(|tx| tx.revoke_all(&agent("ada")));
+    assert_eq!(hive.readers().permissions().unwrap(), []);
+}
+
+#[test]
+fn an_answer_under_a_key_is_remembered_for_a_day_and_for_one_request() {
+    let mut hive = Hive::new();
+    let key: hive_wire::SendKey = "k".parse().unwrap();
+    let (ada, bob) = (agent("ada"), agent("bob"));
+    assert_eq!(
+        hive.run(|tx| tx.answered_before(&ada, &key, "remind a")),
+        None
+    );
+    hive.run(|tx| tx.remember_answer(&ada, &key, "remind a", "{}"));
+    hive.crash();
+    let known = hive.run(|tx| tx.answered_before(&ada, &key, "remind a"));
+    assert_eq!(known.as_deref(), Some("{}"));
+    let other = refused(&mut hive, |tx| tx.answered_before(&ada, &key, "remind b"));
+    assert!(matches!(other, Refusal::Conflict(_)), "{other}");
+    assert_eq!(
+        hive.run(|tx| tx.answered_before(&bob, &key, "remind a")),
+        None,
+        "a key is its agent's own"
+    );
+    hive.clock += 24 * 60 * 60 * 1_000 + 1;
+    assert_eq!(
+        hive.run(|tx| tx.answered_before(&ada, &key, "remind b")),
+        None
+    );
+    let retention = hive_store::sqlite::Retention {
+        messages: std::time::Duration::from_secs(1),
+    };
+    assert_eq!(hive.run(|tx| tx.prune(retention, 10)).keys, 1);
+}
+
+#[test]
+fn who_waits_for_whom_is_read_from_the_open_questions() {
+    let mut hive = Hive::new();
+    let ask = |asker: &str, target: &str| NewQuestion {
+        asker: asker.parse().unwrap(),
+        target: target.parse().unwrap(),
+        question: "why?".to_owned(),
+        options: vec![],
+        multi: false,
+        expires_at: None,
+    };
+    hive.run(|tx| tx.ask(&ask("ada", "bob")));
+    hive.run(|tx| tx.ask(&ask("ada", "bob")));
+    hive.run(|tx| tx.ask(&ask("ada", "operator")));
+    let answered = hive.run(|tx| tx.ask(&ask("bob", "cid")));
+    let by = "cid".parse().unwrap();
+    let end = QuestionEnd::Answered {
+        by: &by,
+        answer: "so",
+    };
+    hive.run(|tx| tx.end_question(answered, &end));
+    let pairs = hive.run(|tx| tx.open_question_pairs());
+    assert_eq!(pairs, [("ada".to_owned(), "bob".to_owned())]);
 }
 
 #[test]
@@ -434,4 +515,60 @@ fn a_hive_that_runs_can_be_looked_at_from_outside() {
     assert!(outside.receipt(id).unwrap().is_some());
     assert!(hive_store::Readers::open_file(&hive.file("-none")).is_err());
     assert!(!hive.file("-none").exists(), "looking makes nothing");
+}
+
+#[test]
+fn c5_what_is_approved_is_carried_out_once_and_taken_up_after_a_crash() {
+    let mut hive = Hive::new();
+    let id = hive.run(|tx| tx.request_approval(&approval("h1")));
+    let early = refused(&mut hive, |tx| tx.carry_out(id, None));
+    assert!(matches!(early, Refusal::Conflict(_)), "{early}");
+    hive.run(|tx| tx.renew_approval(id, "- line", "h2"));
+    let stale = refused(&mut hive, |tx| {
+        tx.decide(id, Some("h1"), ApprovalState::Approved, "")
+    });
+    assert!(stale.to_string().contains("h2"), "{stale}");
+    hive.run(|tx| tx.decide(id, Some("h2"), ApprovalState::Approved, "go"));
+    let late = refused(&mut hive, |tx| tx.renew_approval(id, "", "h3"));
+    assert!(matches!(late, Refusal::Conflict(_)), "{late}");
+    hive.crash();
+    let due = hive.run(|tx| tx.approvals_to_carry_out());
+    assert_eq!((due.len(), due[0].id, due[0].note.as_str()), (1, id, "go"));
+    assert_eq!(due[0].request.diff, "- line");
+    let done = hive.run(|tx| tx.carry_out(id, None));
+    assert_eq!(done.state, ApprovalState::Approved);
+    assert_eq!(done.carried_out_at, Some(at(hive.clock)));
+    assert!(hive.run(|tx| tx.approvals_to_carry_out()).is_empty());
+    let twice = refused(&mut hive, |tx| tx.carry_out(id, Some("no")));
+    assert!(matches!(twice, Refusal::Conflict(_)), "{twice}");
+
+    let other = hive.run(|tx| tx.request_approval(&approval("h4")));
+    hive.run(|tx| tx.decide(other, None, ApprovalState::Approved, "go"));
+    let failed = hive.run(|tx| tx.carry_out(other, Some("it did not start")));
+    assert_eq!(
+        (failed.state, failed.note.as_str()),
+        (ApprovalState::Failed, "it did not start")
+    );
+    let all = hive.readers().approvals().unwrap();
+    assert_eq!(
+        all.iter().map(|one| one.id).collect::<Vec<_>>(),
+        [other, id]
+    );
+}
+
+#[test]
+fn c5_an_approval_whose_time_is_up_can_only_expire() {
+    let mut hive = Hive::new();
+    let id = hive.run(|tx| tx.request_approval(&approval("h1")));
+    assert_eq!(hive.run(|tx| tx.next_approval_expiry()), Some(LATER));
+    assert!(hive.run(|tx| tx.expired_approvals(9)).is_empty());
+    hive.clock = LATER.millis();
+    for state in [ApprovalState::Approved, ApprovalState::Denied] {
+        let late = refused(&mut hive, |tx| tx.decide(id, None, state, ""));
+        assert!(late.to_string().contains("has expired"), "{late}");
+    }
+    assert_eq!(hive.run(|tx| tx.expired_approvals(9)), [id]);
+    hive.run(|tx| tx.decide(id, None, ApprovalState::Expired, ""));
+    assert!(hive.run(|tx| tx.expired_approvals(9)).is_empty());
+    assert_eq!(hive.run(|tx| tx.next_approval_expiry()), None);
 }

@@ -4,16 +4,22 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    MessageId, QuestionId, ReminderId, ReqId, SendKey, SenderLabel, Timestamp, TurnId,
-    command::commands,
+    AgentName, ApprovalId, MessageId, QuestionId, ReminderId, ReqId, SendKey, SenderLabel,
+    Timestamp, TurnId, command::commands,
 };
 
 pub use crate::{
+    approval::{ApprovalRequested, RequestApplyCommit, RequestSpawn},
     control::{Control, ControlAction, ControlDone, ControlRequest, ControlRequests},
     report::{
         AgentMeta, EventsPosted, GetAgentMeta, HarnessStatus, ListPeers, Peer, Peers, PostEvents,
         PostState, PostTurnCounts, PostedEvent, PostedKind, SetStatus, StatePosted, StatusSet,
         ToolCount, TurnCountsPosted, TurnKind, TurnState,
+    },
+    tools::{
+        AgentList, CancelSchedule, ChildState, GetHostJournal, GetLogs, GetPermissions, Granted,
+        HostJournal, JournalSource, Kill, ListAgents, ListSchedules, ListedAgent, Logs, Restart,
+        Schedule, ScheduleRow, Scheduled, Schedules, Start,
     },
 };
 
@@ -47,6 +53,18 @@ commands! {
         "post_state" => PostState -> StatePosted,
         "post_events" => PostEvents -> EventsPosted,
         "control" => Control -> ControlRequests,
+        "get_permissions" => GetPermissions -> Granted,
+        "kill" => Kill -> ChildState,
+        "start" => Start -> ChildState,
+        "restart" => Restart -> ChildState,
+        "list_agents" => ListAgents -> AgentList,
+        "schedule" => Schedule -> Scheduled,
+        "list_schedules" => ListSchedules -> Schedules,
+        "cancel_schedule" => CancelSchedule -> Cancelled,
+        "get_logs" => GetLogs -> Logs,
+        "get_host_journal" => GetHostJournal -> HostJournal,
+        "request_spawn" => RequestSpawn -> ApprovalRequested,
+        "request_apply_commit" => RequestApplyCommit -> ApprovalRequested,
     }
 }
 
@@ -249,9 +267,12 @@ pub struct Wake {
     /// Kept in memory only: at most once, lost with the host.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub transient: bool,
+    /// The same key from the same agent within a day is one message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SendKey>,
 }
 
-/// Asks somebody a question; the answer comes as a message.
+/// Asks somebody a question; the answer comes as a message, or in the reply for one who waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ask {
     /// The question.
@@ -268,6 +289,13 @@ pub struct Ask {
     /// Whom to ask; the operator unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// The same key from the same agent within a day is one question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SendKey>,
+    /// Whether the reply waits for the answer. It needs `ttl_seconds`; a caller that hangs up takes
+    /// its question back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
 }
 
 /// The question is on disk and on its way.
@@ -275,6 +303,13 @@ pub struct Ask {
 pub struct Asked {
     /// Its id.
     pub question_id: QuestionId,
+    /// Those who now wait for each other's answers in a circle, beginning with the caller; empty
+    /// when nobody does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub circle: Vec<String>,
+    /// The answer, for one who waited for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
 
 /// Answers a question that was put to the caller.
@@ -284,6 +319,9 @@ pub struct Answer {
     pub question_id: QuestionId,
     /// The answer.
     pub answer: String,
+    /// The same key from the same agent within a day is one answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SendKey>,
 }
 
 /// The answer is on its way.
@@ -334,6 +372,19 @@ pub enum LooseEnd {
         /// When.
         due_at: Timestamp,
     },
+    /// A request that waits for the operator's decision; shown to the root agent alone.
+    Approval {
+        /// The request's id.
+        approval_id: ApprovalId,
+        /// What is asked for: `spawn` or `apply`.
+        request: String,
+        /// The agent it is about.
+        agent: AgentName,
+        /// Who asks for it.
+        requested_by: String,
+        /// When it falls out.
+        expires_at: Option<Timestamp>,
+    },
     /// Something that a companion of the agent says is open, such as a background command.
     Task {
         /// What it is called: the label of the wake that will tell of its end.
@@ -347,8 +398,19 @@ pub enum LooseEnd {
 
 /// Takes back something of the caller's own.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CancelLooseEnd {
+    /// What to take back.
+    #[serde(flatten)]
+    pub row: LooseEndId,
+    /// The same key from the same agent within a day is one command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SendKey>,
+}
+
+/// Something open that can be taken back, by its kind and id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum CancelLooseEnd {
+pub enum LooseEndId {
     /// A question the caller asked; its target is told.
     Question {
         /// The question.
@@ -358,6 +420,11 @@ pub enum CancelLooseEnd {
     Reminder {
         /// The reminder.
         reminder_id: ReminderId,
+    },
+    /// A request that waits for the operator's decision; for the root agent alone.
+    Approval {
+        /// The request.
+        approval_id: ApprovalId,
     },
 }
 
@@ -376,6 +443,9 @@ pub struct Remind {
     /// At what time; this or `delay_seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_unix_timestamp: Option<i64>,
+    /// The same key from the same agent within a day is one reminder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SendKey>,
 }
 
 /// The reminder is set.

@@ -86,6 +86,21 @@ pub enum ControlAction {
     },
     /// A hold is lifted.
     Release,
+    /// Show the engine the tools of these groups from the next turn on (C14).
+    ToolGroups {
+        /// The words of the groups that the agent has now.
+        groups: Vec<String>,
+    },
+    /// Begin no turn until [`Self::Resume`].
+    Pause {
+        /// Why.
+        reason: String,
+        /// Stop the turn that runs, too, and give its messages back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        now: bool,
+    },
+    /// A pause is over.
+    Resume,
     /// Finish or give back the running turn, and end.
     Stop,
 }
@@ -103,6 +118,9 @@ impl ControlAction {
             Self::LoginCancel => "login_cancel",
             Self::Hold { .. } => "hold",
             Self::Release => "release",
+            Self::ToolGroups { .. } => "tool_groups",
+            Self::Pause { .. } => "pause",
+            Self::Resume => "resume",
             Self::Stop => "stop",
         }
     }

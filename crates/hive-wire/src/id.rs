@@ -106,7 +106,8 @@ chosen_id!(
     TurnId = "turn id",
     /// One receive within a turn, named by the caller so that it can be repeated.
     ReqId = "req",
-    /// A sender's own name for a message, so that a repeated send is one message.
+    /// A caller's own name for a command that changes something, so that repeating it changes
+    /// nothing more.
     SendKey = "key",
     /// One life of a harness, named by itself at its start; its events are numbered within it.
     HarnessEpoch = "epoch",

@@ -5,10 +5,12 @@
 //! knows no rule of the hive (who may do what) and touches no disk.
 
 pub mod agent;
+pub mod approval;
 pub mod client;
 pub mod command;
 pub mod control;
 pub mod error;
+pub mod grants;
 pub mod host;
 pub mod id;
 pub mod line;
@@ -17,6 +19,7 @@ pub mod report;
 pub mod socket;
 pub mod text;
 pub mod time;
+pub mod tools;
 
 pub use error::{ErrorCode, WireError};
 pub use id::{

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{AgentName, HarnessEpoch, MessageId, Timestamp, TurnId};
+use crate::{AgentName, HarnessEpoch, MessageId, SendKey, Timestamp, TurnId};
 
 /// The longest status line, in characters.
 pub const MAX_STATUS: usize = 200;
@@ -24,6 +24,9 @@ pub const MAX_EVENT_DATA: usize = 256 * 1024;
 pub struct SetStatus {
     /// One line of at most [`MAX_STATUS`] characters.
     pub text: String,
+    /// The same key from the same agent within a day is one command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<SendKey>,
 }
 
 /// The status is on disk.

@@ -5,10 +5,14 @@
 //! function `fuzz_codec` takes plain bytes, so that a coverage-guided fuzzer can call it as it is.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "codec/approvals.rs"]
+mod approvals;
 #[path = "codec/reports.rs"]
 mod reports;
 #[path = "codec/requests.rs"]
 mod requests;
+#[path = "codec/tools.rs"]
+mod tools;
 
 use std::collections::BTreeSet;
 

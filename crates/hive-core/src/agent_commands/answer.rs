@@ -6,23 +6,26 @@ use hive_wire::{
     agent::{Answer, Answered},
 };
 
-use super::{Caller, check_text};
+use super::{Caller, check_text, once::Once};
 use crate::server::Reply;
 
 pub(super) fn run(caller: &Caller, command: Answer, reply: Reply<Answered>) {
     if let Err(error) = check_text("answer", &command.answer) {
         return reply.refuse(error);
     }
-    let by = Recipient::Agent(caller.name.clone());
+    let agent = caller.name.clone();
+    let once = Once::of(&command, command.key.as_ref());
     caller.broker.submit(
         move |desk| {
-            let end = QuestionEnd::Answered {
-                by: &by,
-                answer: &command.answer,
-            };
-            desk.end_question(command.question_id, &end)?;
-            Ok(Answered {
-                question_id: command.question_id,
+            once.run(desk, &agent, |desk| {
+                let end = QuestionEnd::Answered {
+                    by: &Recipient::Agent(agent.clone()),
+                    answer: &command.answer,
+                };
+                desk.end_question(command.question_id, &end)?;
+                Ok(Answered {
+                    question_id: command.question_id,
+                })
             })
         },
         move |outcome| reply.send(outcome),

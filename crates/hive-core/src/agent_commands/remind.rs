@@ -7,32 +7,75 @@ use hive_wire::{
     agent::{Remind, Reminded},
 };
 
-use super::{Caller, check_body};
-use crate::server::Reply;
+use tokio::runtime::Handle;
 
-/// The furthest a reminder may lie ahead.
-const MAX_AHEAD: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+use super::{Caller, MAX_AHEAD, check_body, once::Once};
+use crate::{
+    server::Reply,
+    spill::{self, Spilled},
+};
 
 pub(super) fn run(caller: &Caller, command: Remind, reply: Reply<Reminded>) {
-    let due_at = match check_body("message", &command.message)
-        .and_then(|()| due(&command, Timestamp::now()))
-    {
+    let due_at = match due(&command, Timestamp::now()) {
         Ok(due_at) => due_at,
         Err(error) => return reply.refuse(error),
     };
+    if command.message.len() <= spill::LONG {
+        return set(caller, command, due_at, None, reply);
+    }
+    // Apart from the broker, which waits for no disk but its own.
+    let (caller_too, state) = (caller.clone(), caller.paths.agent_dirs(&caller.name).state);
+    let write = move || match Spilled::write(&state, &command.message) {
+        Ok(spilled) => set(&caller_too, command, due_at, Some(spilled), reply),
+        Err(error) => {
+            // An agent that runs elsewhere has no directory here.
+            tracing::debug!(%error, agent = %caller_too.name, "a long reminder stays in the database");
+            set(&caller_too, command, due_at, None, reply);
+        }
+    };
+    caller.tasks.spawn_blocking_on(write, &Handle::current());
+}
+
+/// Writes the reminder down: whole, or with its beginning and the file that has the rest.
+fn set(
+    caller: &Caller,
+    command: Remind,
+    due_at: Timestamp,
+    spilled: Option<Spilled>,
+    reply: Reply<Reminded>,
+) {
+    let once = Once::of(&command, command.key.as_ref());
+    let body = match &spilled {
+        Some(spilled) => spilled.instead_of(&command.message),
+        None => command.message,
+    };
+    if let Err(error) = check_body("message", &body) {
+        return reply.refuse(error);
+    }
     let agent = caller.name.clone();
     caller.broker.submit(
         move |desk| {
             let limit = desk.config.limits.reminders_per_agent;
-            let reminder_id =
-                desk.store(|tx| tx.remind(&agent, &command.message, due_at, limit))?;
-            desk.agenda_changed();
-            Ok(Reminded {
-                reminder_id,
-                due_at,
-            })
+            let mut is_set = false;
+            let reminded = once.run(desk, &agent, |desk| {
+                let reminder_id = desk.store(|tx| tx.remind(&agent, &body, due_at, limit))?;
+                is_set = true;
+                desk.agenda_changed();
+                Ok(Reminded {
+                    reminder_id,
+                    due_at,
+                })
+            })?;
+            Ok((reminded, is_set))
         },
-        move |outcome| reply.send(outcome),
+        move |outcome| {
+            if let Some(spilled) = spilled
+                && !outcome.as_ref().is_ok_and(|(_, is_set)| *is_set)
+            {
+                spilled.take_back();
+            }
+            reply.send(outcome.map(|(reminded, _)| reminded));
+        },
     );
 }
 
@@ -68,6 +111,7 @@ mod tests {
             message: String::new(),
             delay_seconds,
             at_unix_timestamp,
+            key: None,
         };
         let at = |command: &Remind| due(command, now).ok().map(Timestamp::millis);
         assert_eq!(at(&remind(Some(5), None)), Some(1_005_000));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hive_wire::report::{SetStatus, StatusSet};
 use serde_json::json;
 
-use super::Caller;
+use super::{Caller, once::Once};
 use crate::{harnesses::check_status_line, server::Reply};
 
 pub(super) fn run(caller: &Caller, command: &SetStatus, reply: Reply<StatusSet>) {
@@ -15,15 +15,23 @@ pub(super) fn run(caller: &Caller, command: &SetStatus, reply: Reply<StatusSet>)
     };
     let (agent, owner) = (caller.name.clone(), caller.name.clone());
     let harnesses = Arc::clone(&caller.harnesses);
+    let once = Once::of(command, command.key.as_ref());
     caller.broker.submit(
         move |desk| {
-            let line = desk.store(|tx| tx.set_status(&agent, &text))?;
-            desk.report_agent(&agent, "status_set", &json!({"text": line.text}));
-            Ok(line)
+            let mut news = None;
+            once.run(desk, &agent, |desk| {
+                let line = desk.store(|tx| tx.set_status(&agent, &text))?;
+                desk.report_agent(&agent, "status_set", &json!({"text": line.text}));
+                news = Some(line);
+                Ok(StatusSet {})
+            })?;
+            Ok(news)
         },
         move |outcome| {
-            reply.send(outcome.map(|line| {
-                harnesses.set_line(&owner, line);
+            reply.send(outcome.map(|news| {
+                if let Some(line) = news {
+                    harnesses.set_line(&owner, line);
+                }
                 StatusSet {}
             }));
         },

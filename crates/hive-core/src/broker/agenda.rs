@@ -1,4 +1,5 @@
-//! What happens at a time of day: reminders that fire and questions that expire.
+//! What happens at a time of day: reminders and schedules that fire, questions and requests that
+//! expire.
 //!
 //! Times are wall-clock times, which jump; so the broker looks again at least every half minute
 //! while something is on the agenda, and not at all while nothing is.
@@ -7,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use hive_store::{
     NewMessage, Refusal,
-    sqlite::{QuestionEnd, Reminder, Tx},
+    sqlite::{ApprovalState, QuestionEnd, Reminder, Tx},
 };
 use hive_wire::{SenderLabel, Timestamp, WireError, name::REMINDER};
 
-use super::Desk;
+use super::{Desk, schedules};
+use crate::approvals;
 
 /// How far a jump of the clock can delay what is due.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -27,7 +29,12 @@ pub(super) struct Agenda {
 impl Agenda {
     /// Looks up what is due next.
     pub(super) fn look_up(tx: &Tx<'_>) -> Result<Self, Refusal> {
-        let times = [tx.next_reminder()?, tx.next_expiry()?];
+        let times = [
+            tx.next_reminder()?,
+            tx.next_schedule()?,
+            tx.next_expiry()?,
+            tx.next_approval_expiry()?,
+        ];
         Ok(Self {
             next: times.into_iter().flatten().min(),
             paused_until: None,
@@ -53,9 +60,26 @@ impl Agenda {
     }
 }
 
-/// Fires everything that is due, in the order it was due; whether all of it could be.
+/// The most that one group fires: what is left is due in the next one.
+const FIRED_AT_ONCE: usize = 128;
+
+/// What is due first.
+enum First {
+    Reminder,
+    Schedule,
+    Question,
+    Approval,
+}
+
+/// Fires what is due, in the order it was due; whether all of it could be.
 pub(super) fn fire(desk: &mut Desk<'_>) -> bool {
-    let fired = fire_reminders(desk).and_then(|()| expire_questions(desk));
+    let mut fired = Ok(true);
+    for _ in 0..FIRED_AT_ONCE {
+        fired = fire_first(desk);
+        if !matches!(fired, Ok(true)) {
+            break;
+        }
+    }
     if let Err(error) = &fired {
         tracing::error!(%error, "something that is due cannot be dealt with");
     }
@@ -63,15 +87,47 @@ pub(super) fn fire(desk: &mut Desk<'_>) -> bool {
     fired.is_ok()
 }
 
-fn fire_reminders(desk: &mut Desk<'_>) -> Result<(), WireError> {
-    let due = desk.store(|tx| tx.take_due_reminders())?;
+/// Fires what was due first; false when nothing is due.
+fn fire_first(desk: &mut Desk<'_>) -> Result<bool, WireError> {
+    let times = desk.store(|tx| {
+        Ok([
+            (tx.next_reminder()?, First::Reminder),
+            (tx.next_schedule()?, First::Schedule),
+            (tx.next_expiry()?, First::Question),
+            (tx.next_approval_expiry()?, First::Approval),
+        ])
+    })?;
+    let now = desk.now();
+    let due = times
+        .into_iter()
+        .filter_map(|(at, what)| Some((at.filter(|at| *at <= now)?, what)));
+    match due.min_by_key(|(at, _)| *at) {
+        Some((_, First::Reminder)) => fire_reminder(desk)?,
+        Some((_, First::Schedule)) => schedules::fire_first(desk)?,
+        Some((_, First::Question)) => expire_question(desk)?,
+        Some((_, First::Approval)) => expire_approval(desk)?,
+        None => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn fire_reminder(desk: &mut Desk<'_>) -> Result<(), WireError> {
+    let due = desk.store(|tx| tx.take_due_reminders(1))?;
     due.into_iter()
         .try_for_each(|reminder| deliver(desk, reminder))
 }
 
-fn expire_questions(desk: &mut Desk<'_>) -> Result<(), WireError> {
-    for id in desk.store(|tx| tx.expired_questions())? {
+fn expire_question(desk: &mut Desk<'_>) -> Result<(), WireError> {
+    for id in desk.store(|tx| tx.expired_questions(1))? {
         desk.end_question(id, &QuestionEnd::Expired)?;
+    }
+    Ok(())
+}
+
+fn expire_approval(desk: &mut Desk<'_>) -> Result<(), WireError> {
+    for id in desk.store(|tx| tx.expired_approvals(1))? {
+        let expired = desk.store(|tx| tx.decide(id, None, ApprovalState::Expired, ""))?;
+        approvals::resolved(desk, &expired);
     }
     Ok(())
 }

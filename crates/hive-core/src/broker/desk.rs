@@ -11,16 +11,17 @@ use hive_store::{
 use hive_wire::{
     AgentName, ErrorCode, MessageId, QuestionId, Recipient, SenderLabel, Timestamp, TurnId,
     WireError,
-    agent::{Message, MessageState, Messages, RequeueReason, Sent, TurnClosed, TurnResult},
+    agent::{Asked, Message, MessageState, Messages, RequeueReason, Sent, TurnClosed, TurnResult},
     host::QuestionRow,
 };
 use serde_json::json;
 
 use super::{
+    askers::Askers,
     lobby::{Deliver, Lobby, Presence, Waiter},
     report,
 };
-use crate::{config::Config, roster::Roster};
+use crate::{config::Config, pauses::Pauses, roster::Roster};
 
 /// Something to say once the group is durable, or that it is not.
 pub(super) type Answer = Box<dyn FnOnce(Option<&WireError>) + Send>;
@@ -30,9 +31,12 @@ pub struct Desk<'g> {
     pub(super) group: Group<'g>,
     /// Who is in the hive.
     pub roster: &'g mut Roster,
+    /// Who begins no turn.
+    pub(crate) pauses: &'g mut Pauses,
     /// How this hive is set up.
     pub config: &'g Config,
     pub(super) lobby: &'g mut Lobby,
+    pub(super) askers: &'g mut Askers,
     pub(super) now: Timestamp,
     pub(super) spoken: Spoken,
 }
@@ -128,6 +132,7 @@ impl Desk<'_> {
     /// Leases the message to whoever waits for it as it is stored, where that is possible.
     fn hand_over(&mut self, message: NewMessage) -> Result<AtOnce, WireError> {
         let waiter = match &message.to {
+            Recipient::Agent(agent) if self.pauses.of(agent).is_some() => None,
             Recipient::Agent(agent) => self.lobby.first(agent).filter(|waiter| waiter.is_there()),
             Recipient::Operator => None,
         };
@@ -153,7 +158,8 @@ impl Desk<'_> {
             return;
         }
         receive.parks = deadline.is_some();
-        let received = match self.store_checked(|tx| tx.receive(&receive)) {
+        let asked = self.allowed(&receive);
+        let received = match self.store_checked(|tx| tx.receive(&asked)) {
             Ok(received) => received,
             Err(error) => return self.answer(Err(error), done),
         };
@@ -194,6 +200,17 @@ impl Desk<'_> {
     /// Forgets the waits of a peer that is gone, and with them its connection.
     pub fn forget(&mut self, agent: &AgentName, peer: &Arc<dyn Presence>) {
         while self.lobby.pop_of_peer(agent, peer).is_some() {}
+        self.take_back(agent, Some(peer));
+    }
+
+    /// Takes back the questions whose answers nobody waits for any more.
+    fn take_back(&mut self, agent: &AgentName, peer: Option<&Arc<dyn Presence>>) {
+        for question in self.askers.questions_of(agent, peer) {
+            let end = QuestionEnd::Cancelled { by: agent };
+            if let Err(error) = self.end_question(question, &end) {
+                tracing::error!(%agent, %error, "cannot take a question back");
+            }
+        }
     }
 
     /// Ends a turn that went well.
@@ -238,7 +255,8 @@ impl Desk<'_> {
         Ok(state)
     }
 
-    /// Ends a question and tells its asker, and its target when it was taken back.
+    /// Ends a question and tells its asker, by mail or on the connection where it waits, and its
+    /// target when it was taken back.
     ///
     /// # Errors
     /// The store's refusal.
@@ -256,10 +274,17 @@ impl Desk<'_> {
             "question": row.question,
             "answer": row.answer,
         });
-        if let Ok(Recipient::Agent(asker)) = row.asker.as_str().parse() {
+        if let Some(asker) = self.askers.take(id) {
+            let asked = Asked {
+                question_id: id,
+                circle: Vec::new(),
+                answer: row.answer.clone(),
+            };
+            self.answer(Ok(asked), asker.done);
+        } else if let Ok(Recipient::Agent(asker)) = row.asker.as_str().parse() {
             self.tell(&asker, &event);
         }
-        if let (QuestionEnd::Cancelled { .. }, Ok(Recipient::Agent(target))) =
+        if let (QuestionEnd::Cancelled { .. } | QuestionEnd::Gone, Ok(Recipient::Agent(target))) =
             (end, row.target.parse())
         {
             self.tell(
@@ -287,6 +312,12 @@ impl Desk<'_> {
         self.report(event);
     }
 
+    /// Tells live views that something happened to the whole hive.
+    pub fn report_hive(&mut self, kind: &'static str, data: &serde_json::Value) {
+        let event = report::event(self.now, hive_wire::name::OPERATOR, kind, data);
+        self.report(event);
+    }
+
     /// Sends a helper event (C10) to an agent, if it is still there. The limit on the inbox does
     /// not hold for it: somebody waits for this news.
     pub fn tell(&mut self, agent: &AgentName, event: &serde_json::Value) {
@@ -306,7 +337,18 @@ impl Desk<'_> {
         }
     }
 
-    /// Says that the next reminder or expiry may have changed.
+    /// Sends the operator word of something that needs a person.
+    pub fn tell_operator(&mut self, body: &str) {
+        let message = NewMessage {
+            bounded: false,
+            ..NewMessage::plain(SenderLabel::system(), Recipient::Operator, body.to_owned())
+        };
+        if let Err(error) = self.send(message) {
+            tracing::error!(%error, "cannot tell the operator what happened");
+        }
+    }
+
+    /// Says that the next reminder, schedule or expiry may have changed.
     pub fn agenda_changed(&mut self) {
         self.spoken.agenda_changed = true;
     }
@@ -317,13 +359,14 @@ impl Desk<'_> {
             let gone = WireError::new(ErrorCode::NotFound, format!("agent `{agent}` is gone"));
             self.answer(Err(gone), waiter.done);
         }
+        self.take_back(agent, None);
     }
 
     /// Answers a receive whose time is up with what there is, usually nothing.
     pub(super) fn time_is_up(&mut self, waiter: Waiter) {
         let receive = Receive {
             parks: false,
-            ..waiter.receive
+            ..self.allowed(&waiter.receive)
         };
         let outcome = self.store(|tx| tx.receive(&receive));
         let outcome = outcome.map(|received| Messages {
@@ -332,11 +375,37 @@ impl Desk<'_> {
         self.answer(outcome, waiter.done);
     }
 
+    /// A receive as it may be carried out: for an agent that is paused it brings nothing.
+    fn allowed(&self, receive: &Receive) -> Receive {
+        let is_paused = self.pauses.of(&receive.agent).is_some();
+        Receive {
+            max: if is_paused { 0 } else { receive.max },
+            ..receive.clone()
+        }
+    }
+
+    /// Takes the pauses as they are on disk now, and hands out mail that waited for the end of one.
+    ///
+    /// # Errors
+    /// The store's refusal.
+    pub(crate) fn read_pauses(&mut self) -> Result<Pauses, WireError> {
+        let rows = self.store(|tx| tx.pauses())?;
+        *self.pauses = Pauses::new(rows);
+        let names: Vec<AgentName> = self.roster.iter().map(|one| one.name.clone()).collect();
+        for name in names {
+            self.serve(&Recipient::Agent(name));
+        }
+        Ok(self.pauses.clone())
+    }
+
     /// Hands waiting mail to those who wait for it.
     fn serve(&mut self, recipient: &Recipient) {
         let Recipient::Agent(agent) = recipient else {
             return;
         };
+        if self.pauses.of(agent).is_some() {
+            return;
+        }
         while let Some(waiter) = self.lobby.first(agent) {
             if !waiter.is_there() {
                 self.lobby.pop_first(agent);

@@ -12,12 +12,13 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Broker, Found, Job, Queue,
     agenda::{self, Agenda},
+    askers::Askers,
     chores::Chores,
     desk::{Desk, Spoken},
     lobby::Lobby,
     stopping,
 };
-use crate::{config::Config, metrics::Metrics, roster::Roster};
+use crate::{config::Config, metrics::Metrics, pauses::Pauses, roster::Roster};
 
 /// The most jobs in one group: beyond, an answer would wait for work it has nothing to do with.
 const GROUP: usize = 1_024;
@@ -28,6 +29,8 @@ pub struct Parts {
     pub store: Store,
     /// Who is in the hive.
     pub roster: Roster,
+    /// Who begins no turn.
+    pub pauses: Pauses,
     /// How the hive is set up.
     pub config: Arc<Config>,
     /// Where events go.
@@ -68,6 +71,7 @@ impl Writer {
             parts,
             queue: Arc::clone(&queue),
             lobby: Lobby::default(),
+            askers: Askers::default(),
             agenda,
             chores: Chores::new(retention),
         };
@@ -148,6 +152,7 @@ struct Work {
     parts: Parts,
     queue: Arc<Queue>,
     lobby: Lobby,
+    askers: Askers,
     agenda: Agenda,
     chores: Chores,
 }
@@ -200,6 +205,9 @@ impl Work {
             while let Some(waiter) = self.lobby.pop_since(mark) {
                 (waiter.done)(Err(told.clone()));
             }
+            for asker in self.askers.undo() {
+                (asker.done)(Err(told.clone()));
+            }
             tracing::error!(%error, "a group of {count} was not kept");
             return if error.is_passing() {
                 self.read_again()
@@ -207,6 +215,7 @@ impl Work {
                 Err(error)
             };
         }
+        self.askers.keep();
         answers.into_iter().for_each(|say| say(None));
         for event in spoken.events {
             self.parts.events.publish(event);
@@ -230,8 +239,10 @@ impl Work {
         let mut desk = Desk {
             group: self.parts.store.begin(now)?,
             roster: &mut self.parts.roster,
+            pauses: &mut self.parts.pauses,
             config: &self.parts.config,
             lobby: &mut self.lobby,
+            askers: &mut self.askers,
             now,
             spoken: Spoken::default(),
         };
@@ -261,11 +272,12 @@ impl Work {
     /// Reads again what a group that was undone may have changed in mind.
     fn read_again(&mut self) -> Result<(), StoreError> {
         let looked_up = self.parts.store.one(Timestamp::now(), |tx| {
-            Ok((Agenda::look_up(tx)?, tx.living_agents()?))
+            Ok((Agenda::look_up(tx)?, tx.living_agents()?, tx.pauses()?))
         })?;
         match looked_up {
-            Ok((next, agents)) => {
+            Ok((next, agents, pauses)) => {
                 self.agenda = next;
+                self.parts.pauses = Pauses::new(pauses);
                 self.parts.roster = Roster::new(agents);
             }
             Err(refusal) => tracing::error!(%refusal, "cannot read the hive again"),
@@ -299,6 +311,9 @@ impl Work {
         let error = result.as_ref().err().map_or_else(stopping, failure);
         for waiter in self.lobby.clear() {
             (waiter.done)(Err(error.clone()));
+        }
+        for asker in self.askers.clear() {
+            (asker.done)(Err(error.clone()));
         }
         self.queue.stop();
         let mut late = Vec::new();

@@ -1,26 +1,37 @@
 //! What a daemon brings along to run agents with: the supervisor, the way to a model, and the
 //! first agent of a new hive.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
+use anyhow::Context;
 use hive_runtime::Runtimes;
 use hive_store::sqlite::{AgentRecord, Wanted};
 use hive_wire::{
-    AgentName,
+    AgentName, Timestamp, WireError,
     host::{Runtime, Spawn},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{Mode, rounds};
 use crate::{
+    agent_config::{self, AGENT_TOML, Configs},
+    approvals,
     broker::Broker,
+    budgets,
     config::Config,
+    egress::Outside,
+    gateway::{self, Books, Gateway, Upstreams},
     host_commands::{Host, spawn},
     model::{ModelAccess, Rehearsal},
     paths::Paths,
+    permissions::Gate,
+    repos::Tree,
     supervisor::{self, Binaries, Supervisor, keeper_command, machine},
+    updates::Revision,
 };
 
+/// How often the clock is looked at.
+const LOOK_AGAIN: Duration = Duration::from_secs(15 * 60);
 /// The file that Claude Code keeps a login in.
 const LOGIN: &str = ".credentials.json";
 
@@ -95,7 +106,9 @@ fn any_login(paths: &Paths, agents: &[AgentRecord]) -> bool {
 pub(super) struct Around<'a> {
     pub(super) paths: &'a Paths,
     pub(super) config: &'a Arc<Config>,
+    pub(super) configs: &'a Arc<Configs>,
     pub(super) broker: &'a Broker,
+    pub(super) gate: &'a Arc<Gate>,
     pub(super) dashboard_port: u16,
     pub(super) tasks: &'a TaskTracker,
     pub(super) stop: &'a CancellationToken,
@@ -106,7 +119,9 @@ pub(super) fn supervisor(means: &Means, around: &Around<'_>) -> Arc<Supervisor> 
     Supervisor::new(supervisor::Parts {
         paths: around.paths.clone(),
         config: Arc::clone(around.config),
+        configs: Arc::clone(around.configs),
         broker: around.broker.clone(),
+        gate: Arc::clone(around.gate),
         model: means.model.clone(),
         runtimes: Arc::new(Runtimes::new(
             machine(),
@@ -114,14 +129,67 @@ pub(super) fn supervisor(means: &Means, around: &Around<'_>) -> Arc<Supervisor> 
             around.paths.trial(),
         )),
         binaries: means.binaries.clone(),
+        revision: Revision::now(
+            means
+                .binaries
+                .harness
+                .as_deref()
+                .unwrap_or(&means.binaries.dir),
+            std::env::var("HYPERHIVE_FLAKE").ok().as_deref(),
+        ),
         dashboard_port: around.dashboard_port,
         tasks: around.tasks.clone(),
         stop: around.stop.clone(),
     })
 }
 
+/// The agents' way to their model; none where engines sign their calls themselves.
+///
+/// # Errors
+/// With the address or the header that makes no sense.
+pub(super) fn gateway(
+    means: &Means,
+    config: &Config,
+    books: &Arc<Books>,
+) -> anyhow::Result<Option<Gateway>> {
+    if !means.model.is_gated(config.engine.gateway) {
+        return Ok(None);
+    }
+    let upstreams = Upstreams::new(&means.model.env, |name| std::env::var(name).ok())
+        .context("the way to the model makes no sense: mend `engine.env` in hive.toml")?;
+    let books: Arc<Books> = Arc::clone(books);
+    Ok(Some(Gateway::new(gateway::Parts {
+        upstreams,
+        books,
+        resolver: Arc::new(Outside),
+        limits: gateway::Limits::default(),
+        patience: gateway::Patience::default(),
+    })))
+}
+
+/// Ends, at every midnight, the pauses of budgets of the day before; and once at the start.
+pub(super) async fn new_days(host: Arc<Host>) {
+    loop {
+        match host.broker.run(budgets::new_day).await {
+            Ok(Some(pauses)) => {
+                host.books.forgive();
+                host.harnesses.set_pauses(pauses, &|_| false);
+            }
+            Ok(None) => {}
+            Err(error) => tracing::error!(%error, "cannot begin a new day"),
+        }
+        // Clocks jump and machines sleep, so the time is looked at again.
+        let wait = budgets::until_midnight(Timestamp::now()).min(LOOK_AGAIN);
+        // Cancel-safe: both only wait.
+        tokio::select! {
+            () = host.stop.cancelled() => return,
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
 /// Has everybody started who should run, and begins a new hive with its root agent.
-pub(super) async fn muster(host: &Arc<Host>, mode: Mode, means: &Means, agents: &[AgentRecord]) {
+pub(super) async fn muster(host: &Arc<Host>, means: &Means, agents: &[AgentRecord]) {
     if means.rehearsal.as_ref().is_some_and(|one| one.has_moved) {
         // Those who still run know only where the model was.
         for agent in agents
@@ -133,14 +201,55 @@ pub(super) async fn muster(host: &Arc<Host>, mode: Mode, means: &Means, agents: 
             }
         }
     }
+    // Those who outlived the last daemon may not have heard of its last word.
+    for agent in agents {
+        let grants = host.gate.grants(&agent.name);
+        if grants.changed_at().is_some() {
+            host.harnesses.set_tool_groups(&agent.name, grants.groups());
+        }
+        if let Err(error) = ensure_repos(host, agent).await {
+            tracing::error!(agent = %agent.name, %error, "it has no repositories of configuration");
+        }
+    }
     host.supervisor.adopt(agents);
     rounds::begin(host, agents);
-    let can_run = means.binaries.harness.is_some();
-    if mode == Mode::Up && agents.is_empty() && can_run {
+    if means.binaries.harness.is_some() {
         first_agent(host).await;
     }
 }
 
+/// Gives an agent of an earlier version its repositories, with what it was made with.
+async fn ensure_repos(host: &Host, agent: &AgentRecord) -> Result<(), WireError> {
+    if agent.runtime == Runtime::None {
+        return Ok(());
+    }
+    let run = agent.run.clone();
+    let name = agent.name.clone();
+    host.approvals
+        .on_disk(move |repos| {
+            let ensure = || -> anyhow::Result<()> {
+                let tree = match repos.applied(&name)? {
+                    Some(applied) => applied.tree,
+                    None => {
+                        let wishes = [("engine", run.engine.as_str()), ("model", &run.model)];
+                        let wishes: Vec<_> = wishes
+                            .into_iter()
+                            .filter(|(_, value)| !value.is_empty())
+                            .collect();
+                        let text = agent_config::first(name.as_str(), &wishes);
+                        let tree = Tree::of(AGENT_TOML, text);
+                        repos.apply(&name, &tree, "as it was made")?;
+                        tree
+                    }
+                };
+                repos.first_proposal(&name, &tree)
+            };
+            ensure().map_err(|error| approvals::storage(&error))
+        })
+        .await
+}
+
+/// Makes the root agent, unless this hive has, or had, one (C8).
 async fn first_agent(host: &Arc<Host>) {
     let name = match host.config.hive.root_agent.parse::<AgentName>() {
         Ok(name) => name,
@@ -150,6 +259,18 @@ async fn first_agent(host: &Arc<Host>) {
             return;
         }
     };
+    let wanted = name.clone();
+    let known = host
+        .broker
+        .run(move |desk| desk.store(|tx| tx.former_port(&wanted)));
+    match known.await {
+        Ok(None) => {}
+        Ok(Some(_)) => return,
+        Err(error) => {
+            tracing::error!(%error, "cannot tell whether there is a root agent");
+            return;
+        }
+    }
     let command = Spawn {
         runtime: Runtime::Auto,
         ..Spawn::elsewhere(name)

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use hive_store::{
     Mail, failpoint,
-    sqlite::{AgentRecord, Wanted},
+    sqlite::{AgentRecord, QuestionEnd, Wanted},
 };
 use hive_wire::{
     AgentName, WireError,
@@ -16,7 +16,7 @@ use hive_wire::{
 use serde_json::json;
 
 use super::Host;
-use crate::supervisor::Wish;
+use crate::{approvals::Outcome, broker::Desk, supervisor::Wish};
 
 pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, WireError> {
     let _alone = host.lifecycle.lock().await;
@@ -32,6 +32,14 @@ pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, 
         kept_messages,
         purged: command.purge,
     })
+}
+
+/// Nobody will answer what was put to it, or read the answers to what it asked.
+fn end_questions(desk: &mut Desk<'_>, name: &AgentName) -> Result<(), WireError> {
+    for question in desk.store(|tx| tx.open_questions_of(name))? {
+        desk.end_question(question.question_id, &QuestionEnd::Gone)?;
+    }
+    Ok(())
 }
 
 /// Finishes what an earlier daemon began.
@@ -62,8 +70,13 @@ async fn unregister(host: &Arc<Host>, name: &AgentName) -> Result<u32, WireError
             let runtime = desk.roster.find(agent.as_str())?.runtime;
             let inbox = desk.store(|tx| {
                 tx.destroy_agent(&agent)?;
+                // A later one of the name begins with the defaults, whatever this one had.
+                tx.revoke_all(&agent)?;
+                tx.clear_schedules(&agent)?;
                 tx.inbox(&agent.clone().into())
             })?;
+            desk.agenda_changed();
+            end_questions(desk, &agent)?;
             desk.roster.remove(&agent);
             desk.dismiss(&agent);
             desk.report_agent(&agent, "agent_destroyed", &json!({}));
@@ -72,12 +85,18 @@ async fn unregister(host: &Arc<Host>, name: &AgentName) -> Result<u32, WireError
         .await?;
     failpoint!("destroy::unregistered");
     host.close_socket(name);
+    if let Some(gateway) = &host.gateway {
+        gateway.close(name);
+    }
     host.close_page(name).await;
     host.harnesses.forget(name);
+    host.gate.forget(name);
     host.supervisor.let_go(name);
+    host.approvals.configs.forget(name);
     if runtime != Runtime::None {
         host.supervisor.clear(runtime, name).await;
     }
+    host.tell_root(name, Outcome::Destroyed).await;
     failpoint!("destroy::closed");
     Ok(kept_messages)
 }

@@ -13,24 +13,106 @@ use hive_store::{
 };
 use hive_wire::{
     AgentName, ErrorCode, WireError,
-    host::{AgentRow, Runtime, Spawn},
+    host::{AgentRow, AgentState, Network, Runtime, Spawn},
 };
 use serde_json::json;
 
 use super::{Host, list};
 use crate::{
     agent_commands::Caller,
+    agent_config::{self, AGENT_TOML, AgentConfig},
+    approvals::{self, Outcome},
     broker::Desk,
+    egress::Policy,
     pages, ports,
+    repos::Tree,
     server::{Limits, Listener},
     supervisor::{self, Wish},
 };
 
 pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, WireError> {
+    let tree = first_config(&command)?;
+    create(host, command, tree, "spawned by the operator").await
+}
+
+/// Makes an agent with this configuration; `message` says in its history who decided that.
+pub(crate) async fn create(
+    host: Arc<Host>,
+    command: Spawn,
+    tree: Tree,
+    message: &str,
+) -> Result<AgentRow, WireError> {
+    let name = command.name.clone();
+    let made = create_quietly(&host, command, tree, message).await;
+    let result = match &made {
+        Ok(row) if row.runtime == Runtime::None => return made,
+        Ok(row) if row.state == AgentState::Failed => Err(row.note.clone()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    };
+    host.tell_root(&name, Outcome::Spawned(result)).await;
+    made
+}
+
+/// The configuration that the operator's own spawn begins with.
+fn first_config(command: &Spawn) -> Result<Tree, WireError> {
+    let runtime = Some(command.runtime).filter(|one| *one != Runtime::Auto);
+    let wishes = [
+        ("model", command.model.as_deref()),
+        ("engine", command.engine.as_deref()),
+        ("runtime", runtime.map(Runtime::as_str)),
+    ];
+    let wishes: Vec<(&str, &str)> = wishes
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value.filter(|value| !value.is_empty())?)))
+        .collect();
+    let text = agent_config::first(command.name.as_str(), &wishes);
+    AgentConfig::parse(&text)
+        .map_err(|error| WireError::new(ErrorCode::BadRequest, error.to_string()))?;
+    Ok(Tree::of(AGENT_TOML, text))
+}
+
+/// Gives an agent its repositories: what is applied, and what it can be changed with.
+async fn make_repos(
+    host: &Host,
+    name: &AgentName,
+    tree: Tree,
+    message: &str,
+) -> Result<(), WireError> {
+    let (name, message) = (name.clone(), message.to_owned());
+    let configs = Arc::clone(&host.approvals.configs);
+    let proposed = host.paths.proposed();
+    host.approvals
+        .on_disk(move |repos| {
+            let made = repos
+                .apply(&name, &tree, &message)
+                .and_then(|_| repos.first_proposal(&name, &tree));
+            made.map_err(|error| approvals::storage(&error))?;
+            supervisor::hand_on(&proposed, &proposed.join(name.as_str()))
+                .map_err(|error| approvals::storage(&error.into()))?;
+            configs.reload(&name);
+            Ok(())
+        })
+        .await
+}
+
+async fn create_quietly(
+    host: &Arc<Host>,
+    command: Spawn,
+    tree: Tree,
+    message: &str,
+) -> Result<AgentRow, WireError> {
     let alone = host.lifecycle.lock().await;
     let (runtime, why) = host.runtime_for(command.runtime).await?;
     if let Some(engine) = &command.engine {
         host.check_engine(engine)?;
+    }
+    let (name, parent) = (command.name.clone(), command.parent.clone());
+    host.broker
+        .run(move |desk| desk.roster.check_new(&name, parent.as_ref()))
+        .await?;
+    if runtime != Runtime::None {
+        make_repos(host, &command.name, tree, message).await?;
     }
     let registered = host
         .broker
@@ -52,6 +134,11 @@ pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, Wir
         )
         .hint("mend the directory it lies in; the next start opens it"));
     }
+    if runtime != Runtime::None
+        && let Err(error) = host.open_gateway(&agent)
+    {
+        tracing::error!(agent = %agent.name, %error, "cannot open its way to the model");
+    }
     failpoint!("spawn::socket_open");
     host.open_page(&agent.name, agent.port, Some(listener));
     if runtime != Runtime::None {
@@ -64,7 +151,7 @@ pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, Wir
     }
     let found = host.broker.run(|desk| list::with_inbox(desk, agent)).await;
     let (agent, inbox) = found?;
-    let mut row = list::row(&host, agent, &inbox);
+    let mut row = list::row(host, agent, &inbox);
     if row.note.is_empty() {
         row.note = why;
     }
@@ -203,6 +290,24 @@ impl Host {
         })
     }
 
+    /// An agent as whoever speaks for it, on its socket or elsewhere: what it may do is judged by
+    /// the one gate, wherever it comes from.
+    pub(crate) fn caller(&self, name: &AgentName) -> Caller {
+        Caller {
+            name: name.clone(),
+            broker: self.broker.clone(),
+            gate: Arc::clone(&self.gate),
+            harnesses: Arc::clone(&self.harnesses),
+            approvals: Arc::clone(&self.approvals),
+            supervisor: Arc::clone(&self.supervisor),
+            config: Arc::clone(&self.config),
+            paths: self.paths.clone(),
+            is_gated: self.gateway.is_some(),
+            tasks: self.tasks.clone(),
+            stop: self.stop.clone(),
+        }
+    }
+
     /// Listens on an agent's socket. Idempotent: the socket of an earlier daemon is replaced (C13).
     pub(crate) fn open_socket(&self, name: &AgentName, runtime: Runtime) -> anyhow::Result<()> {
         use std::os::unix::fs::DirBuilderExt;
@@ -214,15 +319,7 @@ impl Host {
         if runtime != Runtime::None {
             supervisor::open_to(&dir, supervisor::claim(&self.paths, name, runtime)?)?;
         }
-        let caller = Caller {
-            name: name.clone(),
-            broker: self.broker.clone(),
-            harnesses: Arc::clone(&self.harnesses),
-            config: Arc::clone(&self.config),
-            paths: self.paths.clone(),
-            tasks: self.tasks.clone(),
-            stop: self.stop.clone(),
-        };
+        let caller = self.caller(name);
         let limits = Limits {
             connections: self.config.limits.connections_per_agent,
             line_time: self.config.limits.line_time(),
@@ -239,5 +336,19 @@ impl Host {
         let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         sockets.insert(name.clone(), listener);
         Ok(())
+    }
+
+    /// Opens an agent's way to its model, if the hive runs it.
+    pub(crate) fn open_gateway(&self, agent: &AgentRecord) -> std::io::Result<()> {
+        let Some(gateway) = &self.gateway else {
+            return Ok(());
+        };
+        let agents = &self.config.agents;
+        let own = self.approvals.configs.get(&agent.name).network;
+        let egress = match agents.network(own, agent.runtime) {
+            Network::Gateway | Network::Auto => Some(Policy::new(&agents.egress)),
+            Network::None | Network::Host => None,
+        };
+        gateway.open(&agent.name, &self.paths.gateway_socket(&agent.name), egress)
     }
 }

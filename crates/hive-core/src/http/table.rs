@@ -1,12 +1,12 @@
 //! Every route of a port, once: for the router and for the OpenAPI document.
 
-use super::{Site, actions, call, events, login, openapi, shell, state, stats};
+use super::{Site, actions, call, events, login, mcp, openapi, own_files, shell, state, stats};
 use crate::access::Audience;
 use axum::{
     extract::State,
     http::header,
     response::{IntoResponse, Response},
-    routing::{MethodRouter, get, post},
+    routing::{MethodRouter, delete, get, post},
 };
 
 /// One route.
@@ -79,7 +79,12 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
         "Its script and style",
         get(shell::asset),
     );
-    table.open("GET", "/icon", "The mark of the hive", get(shell::icon));
+    table.open(
+        "GET",
+        "/icon",
+        "The mark of the agent or of the hive",
+        get(own_files::icon),
+    );
     table.open(
         "GET",
         "/healthz",
@@ -119,7 +124,13 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
             table.get("/api/stats", what, DAYS, get(stats::of_hive));
             table.agent("/api/agents/{name}");
         }
-        Audience::Agent(_) => table.agent("/api"),
+        Audience::Agent(_) => {
+            let about = "Files of the agent's own, sandboxed";
+            table.open("GET", "/files/", about, get(own_files::index));
+            table.open("GET", "/files/{*path}", about, get(own_files::file));
+            table.agent("/api");
+            table.tools();
+        }
     }
     table.routes
 }
@@ -188,6 +199,17 @@ impl Table {
             PAGE,
             get(stats::turns),
         );
+    }
+
+    /// The agent's tools, for MCP clients.
+    fn tools(&mut self) {
+        let what = "A message of the Model Context Protocol";
+        self.post("/mcp", what, &[], post(mcp::serve));
+        let what =
+            "What the server says of its own accord, in a session of the handshake revisions";
+        self.get("/mcp", what, &[], get(mcp::serve));
+        self.open("DELETE", "/mcp", "Ends such a session", delete(mcp::serve));
+        self.last().guarded = true;
     }
 
     fn open(

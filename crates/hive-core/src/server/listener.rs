@@ -59,7 +59,7 @@ impl Listener {
 /// Binds in a directory that is private already, so that there is no moment at which others could
 /// connect; the mode is set all the same. Who may enter the directory by its group may use the
 /// socket: that is how an agent with a user of its own is let in.
-fn bind(path: &Path) -> io::Result<UnixListener> {
+pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
     let dir = path.parent().unwrap_or(Path::new("/")).canonicalize()?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let real = dir.join(name);

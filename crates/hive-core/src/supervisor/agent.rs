@@ -7,7 +7,7 @@ use hive_store::{
     failpoint,
     sqlite::{AgentRecord, Run, Wanted},
 };
-use hive_wire::{AgentName, ErrorCode, Timestamp, WireError, text};
+use hive_wire::{AgentName, ErrorCode, Timestamp, WireError, host, text};
 use serde_json::json;
 use tokio::{
     io::{Interest, unix::AsyncFd},
@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    Phase, Post, Standing, Supervisor, dirs, notice,
+    Phase, Post, Standing, Supervisor, dirs, extra, flake, notice,
     plan::{self, Action, Ends, Verdict},
     set_run, settings, spec,
 };
@@ -197,6 +197,10 @@ impl Task {
             Ok(instance) => {
                 let data = json!({"pid": instance.pid(), "generation": instance.generation});
                 self.report("agent_started", data).await?;
+                let parts = &self.supervisor.parts;
+                parts
+                    .revision
+                    .note(&parts.configs, &agent.name, agent.runtime);
                 self.watched = Some(Watched {
                     generation: instance.generation,
                     started_at: instance.started_at,
@@ -226,11 +230,20 @@ impl Task {
                 agent.runtime.as_str()
             ));
         };
-        let settings = settings::of(&parts.config, &parts.paths)?;
+        let grants = parts.gate.grants(&agent.name);
+        let applied = parts.configs.get(&agent.name);
+        let settings = settings::of(agent, &applied, &parts.config, &parts.paths)?;
         let (dirs, owner) = dirs::prepare(&parts.paths, &agent.name, agent.runtime)
             .map_err(|error| format!("{error:#}"))?;
-        Ok(spec::of(spec::Inputs {
+        if settings.proposals.is_some() {
+            dirs::hand_over(&parts.paths.proposed(), owner)
+                .map_err(|error| format!("{error:#}"))?;
+        }
+        extra::write(&dirs.run, &applied).map_err(|error| format!("{error:#}"))?;
+        let spec = spec::of(spec::Inputs {
             agent,
+            groups: grants.groups(),
+            applied: &applied,
             config: &parts.config,
             settings: &settings,
             model: &parts.model,
@@ -242,7 +255,11 @@ impl Task {
             binaries: &parts.binaries.dir,
             dashboard_port: parts.dashboard_port,
             var: &|name| std::env::var(name).ok(),
-        }))
+        });
+        if agent.runtime == host::Runtime::Nixos {
+            flake::write(parts, agent, &spec.env).map_err(|error| format!("{error:#}"))?;
+        }
+        Ok(spec)
     }
 
     /// Takes note when a run that was watched has ended by itself.
@@ -353,7 +370,10 @@ impl Task {
                 pid,
                 problem: match (phase, &run.failure) {
                     (Phase::Failed, Some(failure)) => failure.clone(),
-                    (Phase::Starting, _) => standing.problem.clone(),
+                    // What went wrong before somebody asked for a new beginning is over.
+                    (Phase::Starting, _) if standing.generation == run.generation => {
+                        standing.problem.clone()
+                    }
                     _ => String::new(),
                 },
             };

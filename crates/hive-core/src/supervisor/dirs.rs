@@ -84,6 +84,25 @@ pub(crate) fn open_to(run: &Path, owner: Owner) -> std::io::Result<()> {
     fs::set_permissions(run, fs::Permissions::from_mode(mode))
 }
 
+/// Gives the proposed repositories to the agent that writes them, if it has a user of its own.
+///
+/// # Errors
+/// Those of the system.
+pub(super) fn hand_over(proposed: &Path, owner: Owner) -> std::io::Result<()> {
+    match owner {
+        Owner::Daemon => Ok(()),
+        Owner::Own { uid } => give(proposed, uid),
+    }
+}
+
+/// Gives a new proposed repository to the agent that the others belong to.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn hand_on(proposed: &Path, repository: &Path) -> std::io::Result<()> {
+    agents_uid(proposed).map_or(Ok(()), |uid| give(repository, uid))
+}
+
 /// The owner of a directory, if that is the user of an agent.
 fn agents_uid(dir: &Path) -> Option<u32> {
     let uid = fs::symlink_metadata(dir).ok()?.uid();

@@ -6,19 +6,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hive_runtime::{AgentDirs, AgentSpec, Command, Network, Owner, View};
+use hive_runtime::{AgentDirs, AgentSpec, Command, Owner, View};
 use hive_store::sqlite::AgentRecord;
-use hive_wire::host;
+use hive_wire::{grants::Groups, host::Network};
 
 use super::settings::Settings;
 use crate::{
+    agent_config::{self, AgentConfig, Around},
     config::Config,
     engine::{is_program, on_path},
+    gateway,
     model::ModelAccess,
 };
-
-/// The socket through which an agent without a network reaches a model.
-const GATEWAY: &str = "gateway.sock";
 
 /// Before a variable's name: it is for the engine alone, under its bare name.
 const FOR_ENGINE: &str = "HIVE_ENGINE_ENV_";
@@ -48,25 +47,17 @@ const PASSED_ON: [&str; 18] = [
 /// Those of them that name a file.
 const CERTIFICATES: [&str; 3] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "NIX_SSL_CERT_FILE"];
 
-/// Those that are about a network that an agent may not have.
-const PROXIES: [&str; 8] = [
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
-];
-
 /// The hive's own programs that agents run, beside the harness.
 const OWN: [&str; 4] = ["hive", "hive-bash-daemon", "hive-bash-mcp", "hive-engine"];
 
 /// What a specification is made from.
 pub(super) struct Inputs<'i> {
     pub(super) agent: &'i AgentRecord,
+    /// Its tool groups.
+    pub(super) groups: &'i Groups,
     pub(super) config: &'i Config,
+    /// Its own configuration.
+    pub(super) applied: &'i AgentConfig,
     pub(super) settings: &'i Settings,
     pub(super) model: &'i ModelAccess,
     /// The engine's command.
@@ -90,6 +81,7 @@ pub(super) fn of(inputs: Inputs<'_>) -> AgentSpec {
     env.extend(identity(&inputs));
     env.extend(places(&inputs));
     env.extend(engine(&inputs));
+    env.extend(own(&inputs));
     AgentSpec {
         name: inputs.agent.name.clone(),
         generation: inputs.agent.run.generation,
@@ -136,11 +128,11 @@ fn entry(name: &str, value: impl Into<String>) -> (String, String) {
 }
 
 fn passed_on(inputs: &Inputs<'_>) -> Env {
-    let has_network =
-        inputs.settings.network == Network::Host || inputs.agent.runtime == host::Runtime::Process;
+    let is_on_hosts_network = network(inputs) == Network::Host;
     let passed = PASSED_ON
         .iter()
-        .filter(|name| has_network || !PROXIES.contains(name))
+        // The host's proxy is out of reach from elsewhere.
+        .filter(|name| is_on_hosts_network || !name.to_lowercase().ends_with("_proxy"))
         .filter_map(|name| Some(entry(name, (inputs.var)(name)?)));
     let search = (inputs.var)("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
     // The hive's own binaries come first: an agent finds the `hive` that runs it.
@@ -161,6 +153,7 @@ fn identity(inputs: &Inputs<'_>) -> Env {
     let mut env = Env::from([
         entry("HIVE_LABEL", name),
         entry("HIVE_ROLE", role),
+        entry("HIVE_TOOL_GROUPS", inputs.groups.join()),
         entry("HIVE_OPERATOR_PRONOUNS", &hive.operator_pronouns),
         entry("HIVE_PORT", agent.port.to_string()),
         entry("HIVE_DASHBOARD_PORT", inputs.dashboard_port.to_string()),
@@ -184,7 +177,7 @@ fn identity(inputs: &Inputs<'_>) -> Env {
 fn places(inputs: &Inputs<'_>) -> Env {
     let path = |path: &Path| path.to_string_lossy().into_owned();
     let view = &inputs.view.dirs;
-    let mut env = Env::from([
+    Env::from([
         entry("HIVE_SOCKET", path(&view.run.join("mcp.sock"))),
         entry("HIVE_STATE_DIR", path(&view.state)),
         entry("HIVE_HARNESS_DIR", path(&view.harness)),
@@ -192,9 +185,21 @@ fn places(inputs: &Inputs<'_>) -> Env {
         entry("CLAUDE_CONFIG_DIR", path(&view.claude)),
         entry("HOME", path(&view.home)),
         entry("PWD", path(&view.state)),
-    ]);
-    if inputs.settings.network != Network::Host {
-        env.extend([entry("HIVE_GATEWAY_SOCKET", path(&view.run.join(GATEWAY)))]);
+    ])
+}
+
+/// What its own configuration says. It cannot set what the host sets: its names are checked.
+fn own(inputs: &Inputs<'_>) -> Env {
+    let extra_mcp = inputs.view.dirs.run.join(super::extra::FILE);
+    let mut env = agent_config::environment(
+        inputs.applied,
+        Around {
+            extra_mcp: &extra_mcp.to_string_lossy(),
+            static_dir: None,
+        },
+    );
+    if let Some(proposals) = &inputs.settings.proposals {
+        env.extend([entry("HIVE_AGENTS_DIR", proposals.to_string_lossy())]);
     }
     env
 }
@@ -215,15 +220,39 @@ fn engine(inputs: &Inputs<'_>) -> Env {
             "HIVE_ENGINE_LINGER_SECS",
             config.engine.linger_secs.to_string(),
         ),
+        entry("HIVE_CONSENT_SECS", config.engine.consent_secs.to_string()),
     ]);
     for (key, tokens) in config.engine.windows() {
         let name = format!("HIVE_CONTEXT_WINDOW_TOKENS_{}", key.to_uppercase());
         env.insert(name, tokens.to_string());
     }
-    for (name, value) in inputs.model.env.iter() {
+    let is_gated = inputs.model.is_gated(config.engine.gateway);
+    let for_engine = match is_gated {
+        true => gateway::for_engines(&inputs.model.env),
+        false => inputs.model.env.clone(),
+    };
+    for (name, value) in for_engine.iter() {
         env.insert(format!("{FOR_ENGINE}{name}"), value.to_owned());
     }
+    if is_gated {
+        env.extend(way_out(inputs));
+    }
     env
+}
+
+fn network(inputs: &Inputs<'_>) -> Network {
+    let agents = &inputs.config.agents;
+    agents.network(inputs.applied.network, inputs.agent.runtime)
+}
+
+/// How the harness leads its engine to the model, and the agent to the world.
+fn way_out(inputs: &Inputs<'_>) -> Env {
+    let socket = inputs.view.dirs.run.join("gateway.sock");
+    Env::from([
+        entry("HIVE_GATEWAY_SOCKET", socket.to_string_lossy()),
+        entry("HIVE_GATEWAY_APIS", gateway::apis(&inputs.model.env)),
+        entry("HIVE_NETWORK", network(inputs).as_str()),
+    ])
 }
 
 #[cfg(test)]
@@ -265,7 +294,9 @@ mod tests {
         };
         of(Inputs {
             agent,
+            groups: &Groups::default(),
             config,
+            applied: &AgentConfig::default(),
             model,
             engine: "/opt/claude",
             settings: &Settings::default(),
@@ -294,6 +325,7 @@ mod tests {
             ("GIT_COMMITTER_EMAIL", "ada@hive.invalid"),
             ("GIT_COMMITTER_NAME", "ada"),
             ("HIVE_BASH_SOCKET", "/hive/run/bash.sock"),
+            ("HIVE_CONSENT_SECS", "240"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_HAIKU", "200000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_OPUS", "1000000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_SONNET", "1000000"),
@@ -301,14 +333,20 @@ mod tests {
             ("HIVE_DEFAULT_MODEL", "haiku"),
             ("HIVE_ENGINE", "/opt/claude"),
             ("HIVE_ENGINE_LINGER_SECS", "0"),
+            ("HIVE_FORGE_URL", "http://localhost:3000"),
+            ("HIVE_GATEWAY_APIS", "anthropic"),
+            ("HIVE_GATEWAY_SOCKET", "/hive/run/gateway.sock"),
             ("HIVE_HARNESS_DIR", "/hive/harness"),
             ("HIVE_LABEL", "ada"),
+            ("HIVE_MATRIX_URL", "http://localhost:8008"),
+            ("HIVE_NETWORK", "host"),
             ("HIVE_OPERATOR_PRONOUNS", "she/her"),
             ("HIVE_PORT", "8123"),
             ("HIVE_ROLE", "agent"),
             ("HIVE_SOCKET", "/hive/run/mcp.sock"),
             ("HIVE_STATE_DIR", "/hive/state"),
             ("HIVE_STOP_GRACE_SECS", "10"),
+            ("HIVE_TOOL_GROUPS", "messaging,meta,inbox,execution"),
             ("HOME", "/hive/home"),
             ("LANG", "C.UTF-8"),
             ("PATH", "/opt:/usr/bin"),
@@ -344,11 +382,22 @@ mod tests {
             ("HIVE_DEFAULT_MODEL", "sonnet"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_HAIKU", "50000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_MINE", "9000"),
-            ("HIVE_ENGINE_ENV_ANTHROPIC_API_KEY", "sk-1"),
+            ("HIVE_ENGINE_ENV_ANTHROPIC_API_KEY", gateway::PLACEHOLDER),
         ] {
             assert_eq!(env.get(name).map(String::as_str), Some(value), "{name}");
         }
         assert!(!env.contains_key("ANTHROPIC_API_KEY"));
+        assert!(
+            env.values().all(|value| !value.contains("sk-1")),
+            "no key goes in"
+        );
+        config.engine.gateway = false;
+        let env = spec(&ruth, &config, &model).env;
+        assert_eq!(
+            env["HIVE_ENGINE_ENV_ANTHROPIC_API_KEY"], "sk-1",
+            "unless it is asked for"
+        );
+        assert!(!env.contains_key("HIVE_GATEWAY_SOCKET"));
         ruth.run.model = "opus".into();
         let env = spec(&ruth, &config, &model).env;
         assert_eq!(env["HIVE_DEFAULT_MODEL"], "opus", "its own wins");

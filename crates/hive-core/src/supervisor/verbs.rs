@@ -65,6 +65,34 @@ impl Wish {
         }
     }
 
+    /// Writes it down as part of a group; `by` is the agent that wants it, none for the operator.
+    ///
+    /// # Errors
+    /// When there is no such agent, or when it runs elsewhere.
+    pub(crate) fn write_down(
+        self,
+        desk: &mut Desk<'_>,
+        name: &AgentName,
+        by: Option<&AgentName>,
+    ) -> Result<AgentRecord, WireError> {
+        let agent = desk.roster.find(name.as_str())?.clone();
+        if agent.runtime == host::Runtime::None {
+            return Err(WireError::new(
+                ErrorCode::Unsupported,
+                format!("`{name}` runs elsewhere: the hive only keeps its inbox"),
+            )
+            .hint(
+                "start and stop it where it runs; `destroy` and `spawn` give it a runtime here",
+            ));
+        }
+        let data = match by {
+            Some(by) => json!({"by": by}),
+            None => json!({}),
+        };
+        desk.report_agent(name, self.event(), &data);
+        set_run(desk, name, self.applied(agent.run))
+    }
+
     fn is_fulfilled(self, standing: &Standing, generation: u32) -> bool {
         let wanted = match self {
             Self::Stop => standing.phase == Phase::Stopped,
@@ -91,12 +119,45 @@ impl Supervisor {
         let agent = self
             .parts
             .broker
-            .run(move |desk| write_down(desk, &wanted, wish))
+            .run(move |desk| wish.write_down(desk, &wanted, None))
             .await?;
         failpoint!("supervisor::wished");
         self.look(name);
         self.fulfilled(&agent, wish).await?;
         Ok(agent)
+    }
+
+    /// Writes down what an agent runs with from now on, and has it begin anew if it should run.
+    ///
+    /// # Errors
+    /// When there is no such agent, or when it runs elsewhere.
+    pub(crate) async fn reconfigure(
+        self: &Arc<Self>,
+        name: &AgentName,
+        engine: String,
+        model: String,
+    ) -> Result<(), WireError> {
+        let wanted = name.clone();
+        let written = self.parts.broker.run(move |desk| {
+            let run = desk.roster.find(wanted.as_str())?.run.clone();
+            let is_wanted = run.wanted == Wanted::Running;
+            set_run(
+                desk,
+                &wanted,
+                Run {
+                    engine,
+                    model,
+                    ..run
+                },
+            )?;
+            if is_wanted {
+                Wish::Rebuild.write_down(desk, &wanted, None)?;
+            }
+            Ok(())
+        });
+        written.await?;
+        self.look(name);
+        Ok(())
     }
 
     /// Writes down that an agent begins anew, and waits for nothing.
@@ -108,7 +169,7 @@ impl Supervisor {
         let renewed = self
             .parts
             .broker
-            .run(move |desk| write_down(desk, &wanted, Wish::Rebuild));
+            .run(move |desk| Wish::Rebuild.write_down(desk, &wanted, None));
         renewed.await?;
         self.look(name);
         Ok(())
@@ -152,7 +213,7 @@ impl Supervisor {
                     .filter(|agent| agent.run.wanted == Wanted::Running)
                     .map(|agent| agent.name.clone())
                     .collect();
-                let write = |name| write_down(desk, name, Wish::Stop);
+                let write = |name| Wish::Stop.write_down(desk, name, None);
                 running.iter().map(write).collect::<Result<Vec<_>, _>>()
             })
             .await?;
@@ -183,19 +244,6 @@ impl Supervisor {
             .hint("remove the directory yourself")
         })
     }
-}
-
-fn write_down(desk: &mut Desk<'_>, name: &AgentName, wish: Wish) -> Result<AgentRecord, WireError> {
-    let agent = desk.roster.find(name.as_str())?.clone();
-    if agent.runtime == host::Runtime::None {
-        return Err(WireError::new(
-            ErrorCode::Unsupported,
-            format!("`{name}` runs elsewhere: the hive only keeps its inbox"),
-        )
-        .hint("start and stop it where it runs; `destroy` and `spawn` give it a runtime here"));
-    }
-    desk.report_agent(name, wish.event(), &json!({}));
-    set_run(desk, name, wish.applied(agent.run))
 }
 
 fn slow(standing: &Standing) -> WireError {

@@ -29,11 +29,16 @@ pub(crate) struct Crew {
 impl Crew {
     /// A hive with these further lines in `hive.toml`.
     pub(crate) async fn new(config: &str) -> Self {
+        Self::led_by("", config).await
+    }
+
+    /// The same with a root agent of this name.
+    pub(crate) async fn led_by(root: &str, config: &str) -> Self {
         let scripts = tempfile::tempdir().unwrap();
         let harness = write_harness(scripts.path());
         let options = Options {
             config: format!(
-                "[hive]\nroot_agent = \"\"\n[engine]\ndefault = \"/bin/true\"\n{config}"
+                "[hive]\nroot_agent = \"{root}\"\n[engine]\ndefault = \"/bin/true\"\n{config}"
             ),
             env: env_of(&harness),
         };

@@ -31,7 +31,15 @@ pub(crate) async fn hive_with_own_ports(agents: &[&str]) -> TestHive {
 }
 
 /// What anybody may have: it holds no data of the hive.
-const OPEN: [&str; 5] = ["/healthz", "/api/login", "/", "/assets/{name}", "/icon"];
+const OPEN: [&str; 7] = [
+    "/healthz",
+    "/api/login",
+    "/",
+    "/assets/{name}",
+    "/icon",
+    "/files/",
+    "/files/{*path}",
+];
 
 /// A client of one page.
 pub(crate) struct Page {
@@ -245,6 +253,7 @@ async fn web_every_route_is_documented_and_none_is_open() {
                 "/api/lift",
                 "/api/stats",
                 "/api/turns",
+                "/mcp",
             ][..],
         ),
     ] {

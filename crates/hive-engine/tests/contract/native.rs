@@ -281,8 +281,8 @@ async fn answers_that_break_are_asked_for_again() {
         let mut stage = Stage::new(Engine::Native, &scenario).await;
         stage.retries = 1;
         stage.env = vec![
-            ("CLAUDE_STREAM_IDLE_TIMEOUT_MS", "300"),
-            ("API_TIMEOUT_MS", "300"),
+            ("CLAUDE_STREAM_IDLE_TIMEOUT_MS", "3000"),
+            ("API_TIMEOUT_MS", "3000"),
         ];
         let run = stage.turn("hi", &[]).await;
         assert_eq!(run.code, Some(0), "{fault}: {run:#?}");

@@ -4,7 +4,6 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, bail, ensure};
-use hive_mcp::groups::Group;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -134,11 +133,6 @@ impl McpConfig {
 }
 
 fn hyperhive(environment: &Environment, hive: &Path) -> Value {
-    let groups: Vec<_> = Group::ALL
-        .iter()
-        .filter(|group| environment.tool_groups.has(**group))
-        .map(|group| group.as_str())
-        .collect();
     json!({
         "type": "stdio",
         "command": hive,
@@ -147,7 +141,8 @@ fn hyperhive(environment: &Environment, hive: &Path) -> Value {
             "HIVE_SOCKET": environment.socket,
             "HIVE_STATE_DIR": environment.places.state,
             "HIVE_HARNESS_DIR": environment.places.harness,
-            "HIVE_TOOL_GROUPS": groups.join(","),
+            "HIVE_TOOL_GROUPS": environment.tool_groups.join(),
+            "HIVE_CONSENT_SECS": environment.engine.consent.as_secs().to_string(),
         },
     })
 }

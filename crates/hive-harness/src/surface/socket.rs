@@ -112,6 +112,7 @@ impl Surface for SocketSurface {
             from: from.to_owned(),
             body: body.to_owned(),
             transient: false,
+            key: None,
         };
         Ok(once(&self.mail, &wake, ANSWER).await?.message_id)
     }

@@ -126,6 +126,12 @@ impl<S: Surface + HostChannel> TurnLoop<'_, S> {
         let model = self.model();
         let window = self.environment.windows.tokens(&model);
         self.bus.set_model(&model, window);
+        if let Some(groups) = self.orders.take_tool_groups()
+            && let Err(error) = self.boot.regroup(self.environment, &groups)
+        {
+            self.orders.set_tool_groups(groups);
+            return Run::not_begun(format!("{error:#}"));
+        }
         // The engine starts anew when the file has changed: a warm one has read the old notes.
         if let Err(error) = self.boot.refresh_prompt(&self.environment.places.state) {
             return Run::not_begun(error.to_string());

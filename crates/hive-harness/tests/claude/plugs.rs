@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use hive_testkit::{claude, waiting::until};
+use hive_testkit::waiting::until;
 use hive_wire::{agent::MessageState, control::ControlAction};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -13,10 +13,12 @@ const FREEZES: &str = "[[rule]]\ntimes = 1\nfault.kind = 'stall'\n[[rule]]\nansw
 
 /// The engine of a harness: the process whose command line is that of `claude --print`.
 fn engine(state: &Path) -> u32 {
+    let program = crate::engine::under_test().unwrap();
+    let program = program.as_os_str().as_encoded_bytes();
     let engines = processes_of(state).into_iter().filter(|pid| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<_> = line.split(|byte| *byte == 0).collect();
-        words[0].ends_with(b"/claude") && words.contains(&&b"--print"[..])
+        words[0] == program && words.contains(&&b"--print"[..])
     });
     let engines: Vec<_> = engines.collect();
     assert_eq!(engines.len(), 1, "one engine: {engines:?}");
@@ -114,7 +116,7 @@ async fn a_frozen_stream_is_ended_by_the_silence_timer() {
     );
 }
 
-/// `claude` leaves after its result, so a wrapper stays in its place.
+/// An engine leaves after its result, so a wrapper stays in its place.
 #[tokio::test]
 async fn a_process_that_never_exits_is_ended_and_its_result_counts() {
     let Some(stage) = Stage::set("[[rule]]\nanswer.text = 'ok'").await else {
@@ -123,7 +125,7 @@ async fn a_process_that_never_exits_is_ended_and_its_result_counts() {
     let lingering = stage.path("lingering");
     let script = format!(
         "#!/bin/sh\n'{}' \"$@\" || exit\ncase $* in *--print*) exec sleep 100000 ;; esac\n",
-        claude::claude().unwrap().display()
+        crate::engine::under_test().unwrap().display()
     );
     fs::write(&lingering, script).unwrap();
     fs::set_permissions(&lingering, fs::Permissions::from_mode(0o755)).unwrap();
@@ -137,6 +139,8 @@ async fn a_process_that_never_exits_is_ended_and_its_result_counts() {
     }
     stage.turns_ended(2).await;
     assert_eq!(stage.outcomes(), ["ok", "ok"]);
+    stage.signal(Signal::TERM);
+    assert_eq!(stage.ended().await, Some(0));
     gone(&stage.path("state")).await;
 }
 

@@ -52,6 +52,19 @@ enum LooseEnd {
         /// When.
         due_at: String,
     },
+    /// A request that waits for the operator's decision; only the root agent sees it.
+    Approval {
+        /// Its id, for cancel_loose_end.
+        approval_id: i64,
+        /// What is asked for: `spawn` or `apply`.
+        request: String,
+        /// The agent it is about.
+        agent: String,
+        /// Who asks for it.
+        requested_by: String,
+        /// When it falls out undecided.
+        expires_at: Option<String>,
+    },
     /// A background command that runs, or that ended without your knowing it.
     Task {
         /// Its label: a message from it comes when it has ended.
@@ -75,7 +88,7 @@ impl Tool<Hyperhive> for GetLooseEnds {
     type Reply = Reply;
 
     async fn call(hive: &Hyperhive, args: Args, _: &Call) -> Result<Reply, Failure> {
-        let listed = hive.repeat(&List { agent: args.agent }).await?;
+        let listed = hive.call(&List { agent: args.agent }).await?;
         Ok(Reply {
             loose_ends: listed.loose_ends.into_iter().map(shown).collect(),
         })
@@ -105,6 +118,19 @@ fn shown(row: WireLooseEnd) -> LooseEnd {
             reminder_id: reminder_id.0,
             message,
             due_at: due_at.to_string(),
+        },
+        WireLooseEnd::Approval {
+            approval_id,
+            request,
+            agent,
+            requested_by,
+            expires_at,
+        } => LooseEnd::Approval {
+            approval_id: approval_id.0,
+            request,
+            agent: agent.to_string(),
+            requested_by,
+            expires_at: expires_at.map(|at| at.to_string()),
         },
         WireLooseEnd::Task { label, text, since } => LooseEnd::Task {
             label,

@@ -40,6 +40,8 @@ pub enum QuestionEnd<'a> {
     },
     /// Its time ran out.
     Expired,
+    /// The operator did away with one of the two.
+    Gone,
 }
 
 const COLUMNS: &str = "SELECT id, asker, target, question, options, multi, asked_at, expires_at, \
@@ -95,6 +97,7 @@ impl Tx<'_> {
                 format!("[cancelled by {by}]")
             }
             QuestionEnd::Expired => "[expired]".to_owned(),
+            QuestionEnd::Gone => "[cancelled by operator]".to_owned(),
             QuestionEnd::Answered { .. } => {
                 return Err(Refusal::Denied(format!(
                     "question {id} was put to {}",
@@ -140,6 +143,38 @@ impl Tx<'_> {
         rows.map_err(Refusal::Sqlite)
     }
 
+    /// Who waits for whom: asker and target of every open question between agents, each pair once.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn open_question_pairs(&self) -> Result<Vec<(String, String)>, Refusal> {
+        let sql = "SELECT DISTINCT asker, target FROM questions INDEXED BY questions_asked \
+                   WHERE answer IS NULL AND target <> 'operator' LIMIT 10000";
+        let pairs: rusqlite::Result<_> = self
+            .conn
+            .prepare_cached(sql)?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect();
+        pairs.map_err(Refusal::Sqlite)
+    }
+
+    /// How many questions of this asker wait for an answer of this agent.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn count_open_between(
+        &self,
+        asker: &SenderLabel,
+        target: &AgentName,
+    ) -> Result<u32, Refusal> {
+        let sql = "SELECT count(*) FROM questions INDEXED BY questions_asked \
+                   WHERE answer IS NULL AND asker = ?1 AND target = ?2";
+        Ok(self
+            .conn
+            .prepare_cached(sql)?
+            .query_row(params![asker.as_str(), target.as_str()], |row| row.get(0))?)
+    }
+
     /// How many questions of this asker wait for an answer.
     ///
     /// # Errors
@@ -152,17 +187,19 @@ impl Tx<'_> {
             .query_row([asker.as_str()], |row| row.get(0))?)
     }
 
-    /// Open questions whose time has run out, at most a hundred.
+    /// Open questions whose time has run out, at most `limit`.
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn expired_questions(&self) -> Result<Vec<QuestionId>, Refusal> {
+    pub fn expired_questions(&self, limit: u32) -> Result<Vec<QuestionId>, Refusal> {
         let sql = "SELECT id FROM questions WHERE answer IS NULL AND expires_at <= ?1 \
-                   ORDER BY expires_at LIMIT 100";
+                   ORDER BY expires_at, id LIMIT ?2";
         let ids = self
             .conn
             .prepare_cached(sql)?
-            .query_map([self.now.millis()], |row| row.get(0).map(QuestionId))?
+            .query_map(params![self.now.millis(), limit], |row| {
+                row.get(0).map(QuestionId)
+            })?
             .collect::<rusqlite::Result<_>>()?;
         Ok(ids)
     }

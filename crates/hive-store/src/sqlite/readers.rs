@@ -6,7 +6,7 @@ use std::{
 };
 
 use hive_wire::{
-    MessageId, SenderLabel, Timestamp,
+    AgentName, MessageId, SenderLabel, Timestamp,
     agent::{Message, MessageState, Receipt},
     host::{HistoryRow, QuestionRow},
     text,
@@ -295,12 +295,21 @@ impl Readers {
         self.with(|conn| approvals::pending(conn, MAX_ROWS))
     }
 
-    /// What the operator granted an agent; none when the defaults hold.
+    /// All approvals, newest first.
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn permissions(&self, agent: &str) -> rusqlite::Result<Option<Permissions>> {
-        self.with(|conn| super::permissions::read(conn, agent))
+    pub fn approvals(&self) -> rusqlite::Result<Vec<Approval>> {
+        self.with(|conn| approvals::newest(conn, MAX_ROWS))
+    }
+
+    /// What the operator granted, and when; agents that are not there have the defaults.
+    ///
+    /// # Errors
+    /// Those of SQLite. A row that cannot be read is one: the agent must not fall back to more
+    /// than it was left with.
+    pub fn permissions(&self) -> rusqlite::Result<Vec<(AgentName, Permissions, Timestamp)>> {
+        self.with(super::permissions::all)
     }
 
     /// Checks the whole file, which takes a while on a large one; what is wrong with it, or none.

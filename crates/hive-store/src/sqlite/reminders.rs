@@ -82,18 +82,18 @@ impl Tx<'_> {
         rows.map_err(Refusal::Sqlite)
     }
 
-    /// Takes the reminders that are due out of the table, in the order they were due, at most a
-    /// hundred.
+    /// Takes the reminders that are due out of the table, in the order they were due, at most
+    /// `limit`.
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn take_due_reminders(&mut self) -> Result<Vec<Reminder>, Refusal> {
+    pub fn take_due_reminders(&mut self, limit: u32) -> Result<Vec<Reminder>, Refusal> {
         let sql = "SELECT id, agent, body, due_at FROM reminders WHERE due_at <= ?1 \
-                   ORDER BY due_at, id LIMIT 100";
+                   ORDER BY due_at, id LIMIT ?2";
         let due: Vec<Reminder> = self
             .conn
             .prepare_cached(sql)?
-            .query_map([self.now.millis()], from_row)?
+            .query_map(params![self.now.millis(), limit], from_row)?
             .collect::<rusqlite::Result<_>>()?;
         for reminder in &due {
             self.conn

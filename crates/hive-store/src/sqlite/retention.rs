@@ -48,6 +48,9 @@ const CLAMP_TURN: &str = "UPDATE turns SET ended_at = ?2 WHERE seq = ?1";
 const OLD_KEYS: &str = "DELETE FROM send_keys WHERE (sender, key) IN \
     (SELECT sender, key FROM send_keys WHERE used_at < ?1 ORDER BY used_at LIMIT ?2)";
 
+const OLD_COMMAND_KEYS: &str = "DELETE FROM command_keys WHERE (agent, key) IN \
+    (SELECT agent, key FROM command_keys WHERE used_at < ?1 ORDER BY used_at LIMIT ?2)";
+
 struct EndedRow {
     id: i64,
     ended_at: i64,
@@ -70,16 +73,19 @@ impl Tx<'_> {
         let messages = self.prune_messages(oldest, limit)?;
         let turns = self.prune_turns(oldest, limit)?;
         let turn_counts = self.prune_turn_counts(oldest, limit)?;
-        let keys = self
-            .conn
-            .prepare_cached(OLD_KEYS)?
-            .execute(params![self.now.minus(KEY_LIFE).millis(), limit])?;
+        let mut keys = 0;
+        for old_keys in [OLD_KEYS, OLD_COMMAND_KEYS] {
+            keys += self
+                .conn
+                .prepare_cached(old_keys)?
+                .execute(params![self.now.minus(KEY_LIFE).millis(), limit])?;
+        }
         Ok(Pruned {
             messages: messages.gone,
             turns: turns.gone,
             turn_counts,
             keys: count(keys),
-            more: messages.more || turns.more || turn_counts == limit || count(keys) == limit,
+            more: messages.more || turns.more || turn_counts == limit || count(keys) >= limit,
         })
     }
 

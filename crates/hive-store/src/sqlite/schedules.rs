@@ -1,8 +1,8 @@
 //! Scheduled prompts: one-shot or recurring. When a recurring one is next due is its caller's
 //! arithmetic; the store only keeps the time.
 
-use hive_wire::{AgentName, ScheduleId, Timestamp};
-use rusqlite::{Connection, Row, params};
+use hive_wire::{AgentName, MessageId, ScheduleId, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{Tx, readers::parsed};
 use crate::Refusal;
@@ -31,10 +31,25 @@ pub struct Schedule {
     pub schedule: NewSchedule,
     /// When it was made.
     pub created_at: Timestamp,
+    /// When it fired last.
+    pub fired_at: Option<Timestamp>,
+    /// The message that it sent then.
+    pub message: Option<MessageId>,
+    /// How often it was left out since.
+    pub missed: u32,
 }
 
-const COLUMNS: &str =
-    "SELECT id, agent, prompt, cron, time_zone, next_at, created_at FROM schedules";
+/// What became of a schedule that was due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Firing {
+    /// It sent this message.
+    Sent(MessageId),
+    /// It sent nothing; so often it is left out since it last did.
+    LeftOut(u32),
+}
+
+const COLUMNS: &str = "SELECT id, agent, prompt, cron, time_zone, next_at, created_at, fired_at, \
+                       message, missed FROM schedules";
 
 impl Tx<'_> {
     /// Schedules a prompt.
@@ -67,52 +82,106 @@ impl Tx<'_> {
         Ok(ScheduleId(self.conn.last_insert_rowid()))
     }
 
-    /// Deletes a schedule of this agent.
+    /// Deletes a schedule of this agent, or of anybody when none is named; the row as it was.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when the agent has no such schedule.
-    pub fn cancel_schedule(&mut self, agent: &AgentName, id: ScheduleId) -> Result<(), Refusal> {
-        let gone = self.conn.execute(
-            "DELETE FROM schedules WHERE id = ?1 AND agent = ?2",
-            params![id.0, agent.as_str()],
-        )?;
-        if gone == 1 {
-            Ok(())
-        } else {
-            Err(Refusal::NotFound {
-                what: "schedule",
-                id: id.to_string(),
-            })
-        }
+    /// [`Refusal::NotFound`] when there is no such schedule, or it is another's.
+    pub fn cancel_schedule(
+        &mut self,
+        agent: Option<&AgentName>,
+        id: ScheduleId,
+    ) -> Result<Schedule, Refusal> {
+        let found = self
+            .conn
+            .prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?
+            .query_row([id.0], from_row)
+            .optional()?
+            .filter(|row| agent.is_none_or(|agent| *agent == row.schedule.agent));
+        let row = found.ok_or(Refusal::NotFound {
+            what: "schedule",
+            id: id.to_string(),
+        })?;
+        self.conn
+            .execute("DELETE FROM schedules WHERE id = ?1", [id.0])?;
+        Ok(row)
     }
 
-    /// The schedules that are due, at most a hundred.
+    /// The schedules of one agent, the next one first.
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn due_schedules(&self) -> Result<Vec<Schedule>, Refusal> {
-        let sql = format!("{COLUMNS} WHERE next_at <= ?1 ORDER BY next_at, id LIMIT 100");
+    pub fn schedules_of(&self, agent: &AgentName) -> Result<Vec<Schedule>, Refusal> {
+        let sql = format!("{COLUMNS} WHERE agent = ?1 ORDER BY next_at, id LIMIT 200");
         let rows: rusqlite::Result<_> = self
             .conn
             .prepare_cached(&sql)?
-            .query_map([self.now.millis()], from_row)?
+            .query_map([agent.as_str()], from_row)?
             .collect();
         rows.map_err(Refusal::Sqlite)
     }
 
-    /// Notes that a schedule fired: it fires again at `next`, or never.
+    /// Deletes the schedules of an agent that is gone.
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn fired(&mut self, id: ScheduleId, next: Option<Timestamp>) -> Result<(), Refusal> {
-        match next {
-            Some(next) => self.conn.execute(
-                "UPDATE schedules SET next_at = ?2 WHERE id = ?1",
-                params![id.0, next.millis()],
+    pub fn clear_schedules(&mut self, agent: &AgentName) -> Result<(), Refusal> {
+        self.conn
+            .execute("DELETE FROM schedules WHERE agent = ?1", [agent.as_str()])?;
+        Ok(())
+    }
+
+    /// When the next schedule is due.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn next_schedule(&self) -> Result<Option<Timestamp>, Refusal> {
+        let sql = "SELECT min(next_at) FROM schedules";
+        let at: Option<i64> = self
+            .conn
+            .prepare_cached(sql)?
+            .query_row([], |row| row.get(0))?;
+        Ok(at.map(Timestamp::from_millis))
+    }
+
+    /// The schedules that are due, in the order they were due, at most `limit`.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn due_schedules(&self, limit: u32) -> Result<Vec<Schedule>, Refusal> {
+        let sql = format!("{COLUMNS} WHERE next_at <= ?1 ORDER BY next_at, id LIMIT ?2");
+        let rows: rusqlite::Result<_> = self
+            .conn
+            .prepare_cached(&sql)?
+            .query_map(params![self.now.millis(), limit], from_row)?
+            .collect();
+        rows.map_err(Refusal::Sqlite)
+    }
+
+    /// Notes what became of a schedule that was due: it is due again at `next`, or never.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn fired(
+        &mut self,
+        id: ScheduleId,
+        firing: Firing,
+        next: Option<Timestamp>,
+    ) -> Result<(), Refusal> {
+        let Some(next) = next else {
+            self.conn
+                .execute("DELETE FROM schedules WHERE id = ?1", [id.0])?;
+            return Ok(());
+        };
+        match firing {
+            Firing::Sent(message) => self.conn.execute(
+                "UPDATE schedules SET next_at = ?2, fired_at = ?3, message = ?4, missed = 0 \
+                 WHERE id = ?1",
+                params![id.0, next.millis(), self.now.millis(), message.0],
             )?,
-            None => self
-                .conn
-                .execute("DELETE FROM schedules WHERE id = ?1", [id.0])?,
+            Firing::LeftOut(missed) => self.conn.execute(
+                "UPDATE schedules SET next_at = ?2, missed = ?3 WHERE id = ?1",
+                params![id.0, next.millis(), missed],
+            )?,
         };
         Ok(())
     }
@@ -136,5 +205,8 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Schedule> {
             next_at: Timestamp::from_millis(row.get(5)?),
         },
         created_at: Timestamp::from_millis(row.get(6)?),
+        fired_at: row.get::<_, Option<i64>>(7)?.map(Timestamp::from_millis),
+        message: row.get::<_, Option<i64>>(8)?.map(MessageId),
+        missed: row.get(9)?,
     })
 }

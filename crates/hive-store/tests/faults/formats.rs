@@ -51,6 +51,30 @@ const SAMPLES: &[&str] = &[
        VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3);
      INSERT INTO agent_reports VALUES ('ada', 'reading', 6, 0);
      INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
+    "INSERT INTO meta VALUES ('hive_id', '00112233445566778899aabbccddeeff'), \
+       ('indexed_messages', 0);
+     INSERT INTO agents (name, runtime, port, created_at, wanted, engine, generation) \
+       VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3);
+     INSERT INTO approvals (kind, agent, requested_by, diff, hash, reason, state, created_at, parent)
+       VALUES ('spawn', 'cid', 'ada', '', 'h', 'help', 0, 6, 'ada');
+     INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
+    "INSERT INTO meta VALUES ('hive_id', '00112233445566778899aabbccddeeff'), \
+       ('indexed_messages', 0);
+     INSERT INTO agents (name, runtime, port, created_at, wanted, engine, generation) \
+       VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3);
+     INSERT INTO permissions VALUES ('ada', '[\"meta\"]', '[]', 5, '[\"operator\"]');
+     INSERT INTO schedules (agent, prompt, next_at, created_at, fired_at, message, missed) \
+       VALUES ('ada', 'go', 8, 7, 7, 1, 2);
+     INSERT INTO command_keys VALUES ('ada', 'k', 'remind 1', '{}', 5);
+     INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
+    "INSERT INTO meta VALUES ('hive_id', '00112233445566778899aabbccddeeff'), \
+       ('indexed_messages', 0);
+     INSERT INTO agents (name, runtime, port, created_at, wanted, engine, generation) \
+       VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3);
+     INSERT INTO model_spend VALUES (1, 'ada', 1, 2, 3, 4, 5, 6);
+     INSERT INTO budget_days VALUES (1, 'ada', 1, 9, 0);
+     INSERT INTO pauses VALUES ('ada', 'budget', 5, 'spent');
+     INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
 ];
 
 /// Makes a database of an earlier format with rows in it, and leaves it where the hive looks.
@@ -93,7 +117,7 @@ fn every_earlier_format_is_brought_to_the_newest() {
                 hive.run(|tx| tx.agent(&agent("ada"))).is_some(),
                 "format {format}"
             );
-            assert_eq!(hive.run(|tx| tx.take_due_reminders()).len(), 1);
+            assert_eq!(hive.run(|tx| tx.take_due_reminders(100)).len(), 1);
         }
         let id = hive.send("bob", "ada", "works");
         hive.crash();

@@ -88,6 +88,23 @@ pub struct StopFailure {
     pub reason: String,
 }
 
+/// Makes every agent anew that was made with another revision of the hive, one at a time.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct UpdateAll {}
+
+/// How far an update came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Updated {
+    /// Those that are up to date now.
+    pub updated: Vec<AgentName>,
+    /// The one that did not come up: the update stopped there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<StopFailure>,
+    /// Those that were not tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<AgentName>,
+}
+
 /// Removes an agent; its mail, state and credentials stay for a later one of the same name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Destroy {

@@ -7,7 +7,11 @@ use hive_wire::{
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
-use super::reports::{harness_requests, host_harness_requests};
+use super::{
+    approvals::{agent_approval_requests, host_approval_requests},
+    reports::{harness_requests, host_harness_requests},
+    tools::{host_tool_requests, tool_requests},
+};
 
 type WriteAgain = fn(&[u8], Option<&RequestId>) -> Result<Vec<u8>, WireError>;
 
@@ -101,6 +105,8 @@ pub(crate) fn agent_requests() -> Vec<BoxedStrategy<Encoded>> {
     .into_iter()
     .chain(other_agent_requests())
     .chain(harness_requests())
+    .chain(tool_requests())
+    .chain(agent_approval_requests())
     .collect()
 }
 
@@ -111,11 +117,14 @@ fn other_agent_requests() -> Vec<BoxedStrategy<Encoded>> {
     vec![
         encoded(Just(Status {})),
         encoded(
-            (text(), text(), any::<bool>()).prop_map(|(from, body, transient)| Wake {
-                from,
-                body,
-                transient,
-            }),
+            (text(), text(), any::<bool>(), option::of(chosen())).prop_map(
+                |(from, body, transient, key)| Wake {
+                    from,
+                    body,
+                    transient,
+                    key,
+                },
+            ),
         ),
         encoded(
             (
@@ -124,38 +133,60 @@ fn other_agent_requests() -> Vec<BoxedStrategy<Encoded>> {
                 any::<bool>(),
                 option::of(any::<u32>()),
                 option::of(text()),
+                any::<bool>(),
+                option::of(chosen()),
             )
-                .prop_map(|(question, options, multi, ttl_seconds, to)| Ask {
-                    question,
-                    options,
-                    multi,
-                    ttl_seconds,
-                    to,
+                .prop_map(|(question, options, multi, ttl_seconds, to, wait, key)| {
+                    Ask {
+                        question,
+                        options,
+                        multi,
+                        ttl_seconds,
+                        to,
+                        wait,
+                        key,
+                    }
                 }),
         ),
-        encoded(
-            (question_id(), text()).prop_map(|(question_id, answer)| Answer {
+        encoded((question_id(), text(), option::of(chosen())).prop_map(
+            |(question_id, answer, key)| Answer {
                 question_id,
                 answer,
-            }),
-        ),
+                key,
+            },
+        )),
         encoded(option::of(text()).prop_map(|agent| GetLooseEnds { agent })),
-        encoded(prop_oneof![
-            question_id().prop_map(|question_id| CancelLooseEnd::Question { question_id }),
-            any::<i64>().prop_map(|n| CancelLooseEnd::Reminder {
-                reminder_id: hive_wire::ReminderId(n)
-            }),
-        ]),
         encoded(
-            (text(), option::of(any::<u64>()), option::of(any::<i64>())).prop_map(
-                |(message, delay_seconds, at_unix_timestamp)| Remind {
+            (loose_end(), option::of(chosen())).prop_map(|(row, key)| CancelLooseEnd { row, key }),
+        ),
+        encoded(
+            (
+                text(),
+                option::of(any::<u64>()),
+                option::of(any::<i64>()),
+                option::of(chosen()),
+            )
+                .prop_map(|(message, delay_seconds, at_unix_timestamp, key)| Remind {
                     message,
                     delay_seconds,
                     at_unix_timestamp,
-                },
-            ),
+                    key,
+                }),
         ),
         encoded(message_id().prop_map(|message_id| GetReceipt { message_id })),
+    ]
+}
+
+fn loose_end() -> impl Strategy<Value = agent::LooseEndId> {
+    use agent::LooseEndId as Id;
+    prop_oneof![
+        question_id().prop_map(|question_id| Id::Question { question_id }),
+        any::<i64>().prop_map(|n| Id::Reminder {
+            reminder_id: hive_wire::ReminderId(n)
+        }),
+        any::<i64>().prop_map(|n| Id::Approval {
+            approval_id: hive_wire::ApprovalId(n)
+        }),
     ]
 }
 
@@ -212,6 +243,8 @@ pub(crate) fn host_requests() -> Vec<BoxedStrategy<Encoded>> {
     .chain(lifecycle_requests())
     .chain(other_host_requests())
     .chain(host_harness_requests())
+    .chain(host_tool_requests())
+    .chain(host_approval_requests())
     .collect()
 }
 

@@ -8,6 +8,8 @@ use super::*;
 
 fn info() -> HiveInfo {
     HiveInfo {
+        paused: None,
+        spent_today: None,
         version: env!("CARGO_PKG_VERSION").into(),
         pid: 42,
         started_at: Timestamp::from_millis(0),
