@@ -175,8 +175,6 @@ impl Running {
         open_doors(&host, &agents, http, address)?;
         tasks.spawn(crew::new_days(Arc::clone(&host)));
         crew::muster(&host, &means, &agents).await;
-        rounds::resume(&host, &agents);
-        tasks.spawn(rounds::go(Arc::clone(&host)));
         listen_for_operator(&host)?;
         tasks.spawn(notifier::run(Arc::clone(&host)));
         let early = Arc::clone(&host);
