@@ -92,6 +92,10 @@ impl Running {
     ///
     /// # Errors
     /// With what is wrong and what to do about it.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one list: what is opened after what, and what each is made from"
+    )]
     pub async fn start(setup: Setup) -> anyhow::Result<Self> {
         let paths = setup.paths;
         paths.prepare()?;
