@@ -34,7 +34,7 @@ help: ## List the targets
 
 .PHONY: up
 up: ## Build and start a hive in the foreground; Ctrl-C stops it (ROOT=dir PORT=n)
-	@scripts/setup.sh build
+	@scripts/setup.sh up
 	@$(MAKE) --no-print-directory web
 	$(CARGO) build --release $(LOCKED) $(SHIPPED) --bins
 	@exec $(TARGET_DIR)/release/hive-c0re $${ROOT:+--root "$$ROOT"} up $${PORT:+--port "$$PORT"}
@@ -50,11 +50,17 @@ test: ## Run everything that must pass: lints, tests, documentation tests
 	@scripts/setup.sh test
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory web
-	cd web && npm run --silent check && npm run --silent test
+	cd web && npm run --silent check && npm run --silent test && npm run --silent budget
 # The tests start the daemon's own binary; --all-targets builds it with the features that they use.
 	$(CARGO) build $(LOCKED) $(CHECKED) --all-targets
 	$(CARGO) test --quiet $(LOCKED) $(CHECKED) --doc
 	CLAUDE_BIN='$(CLAUDE_BIN)' HIVE_REQUIRE_CLAUDE=1 $(CARGO) nextest run $(LOCKED) $(CHECKED)
+	@$(MAKE) --no-print-directory browser
+
+# The daemon is the one that was built for the other tests.
+.PHONY: browser
+browser: ## Run the tests of the pages in a real browser (after `make test` or a build)
+	cd web && CLAUDE_BIN='$(CLAUDE_BIN)' HIVE_BIN_DIR='$(abspath $(TARGET_DIR))/debug' npm run --silent browser
 
 # Without Node the daemon is built all the same, with a page that says how to build the real one.
 .PHONY: web
@@ -74,7 +80,7 @@ web: ## Build the page that the daemon embeds (needs Node 20.19 or newer)
 lint: ## Check format, lints, scripts, documentation links and dependencies
 	@scripts/setup.sh lint
 	$(CARGO) fmt --all --check
-	shellcheck .ci/run $$(find bench crates scripts -name '*.sh')
+	shellcheck .ci/run $$(find bench crates scripts web/tests -name '*.sh')
 	$(CARGO) clippy $(LOCKED) $(CHECKED) --all-targets -- -D warnings
 # Our docs are for contributors, who see private items too, so links to those are fine.
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' $(CARGO) doc --quiet $(LOCKED) $(CHECKED) \
@@ -97,6 +103,14 @@ bench: ## Compare with Redis, PostgreSQL, the disk and other engines (ARGS='...'
 	$(CARGO) build --release $(LOCKED) -p hive-core -p hive-harness -p hive-engine -p hive-testkit \
 		--bin hive-c0re --bin hive --bin hive-engine --bin fake-engine
 	$(CARGO) run --release $(LOCKED) -p bench -- $(ARGS)
+	@$(MAKE) --no-print-directory pagebench
+
+.PHONY: pagebench
+pagebench: ## Measure the pages in a real browser (the last part of `make bench`)
+	@scripts/setup.sh pages
+	@$(MAKE) --no-print-directory web
+	$(CARGO) build --release $(LOCKED) -p hive-core --bin hive-c0re
+	cd web && HIVE_BIN_DIR='$(abspath $(TARGET_DIR))/release' npm run --silent bench
 
 # Its release build has a directory of its own, so that a binary with failpoints never lies where the
 # shipped one does.

@@ -71,6 +71,8 @@ pub(crate) struct Caller {
     pub(crate) approvals: Arc<Approvals>,
     pub(crate) config: Arc<Config>,
     pub(crate) paths: Paths,
+    /// Whether engines go through the gateway, which counts what they spend.
+    pub(crate) is_gated: bool,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -151,12 +153,6 @@ impl Caller {
             }
             Request::GetPermissions(command) => {
                 get_permissions::run(command, &grants, outbox.expect(id));
-            }
-            Request::RequestSpawn(command) => {
-                request_spawn::run(self, command, outbox.expect(id));
-            }
-            Request::RequestApplyCommit(command) => {
-                request_apply_commit::run(self, command, outbox.expect(id));
             }
             Request::Kill(command) => kill::run(self, command, outbox.expect(id)),
             Request::Start(command) => start::run(self, command, outbox.expect(id)),

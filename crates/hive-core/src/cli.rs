@@ -37,6 +37,7 @@ mod man;
 mod model;
 mod new_session;
 mod out;
+mod pause;
 mod pending;
 mod permissions;
 mod questions;
@@ -45,9 +46,11 @@ mod receipt;
 mod redeliver;
 mod request_spawn;
 mod restart;
+mod resume;
 mod schedules;
 mod send;
 mod spawn;
+mod spend;
 mod start;
 mod stats;
 mod status;
@@ -213,6 +216,12 @@ pub enum ClientCommand {
     Login(login::LoginArgs),
     /// End the wait for a usage limit, for every agent on the same credential.
     Lift(lift::LiftArgs),
+    /// Let an agent, or the whole hive, begin no turn; mail waits.
+    Pause(pause::PauseArgs),
+    /// Let an agent, or the whole hive, begin turns again.
+    Resume(resume::ResumeArgs),
+    /// Show what agents spent, and how today's budgets stand.
+    Spend(spend::SpendArgs),
     /// Show an agent's turns, newest first.
     Turns(turns::TurnsArgs),
     /// Show what the turns add up to, by agent and day.
@@ -295,6 +304,9 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Model(args) => args.run(host, out).await,
         ClientCommand::Login(args) => args.run(host, out).await,
         ClientCommand::Lift(args) => args.run(host, out).await,
+        ClientCommand::Pause(args) => args.run(host, out).await,
+        ClientCommand::Resume(args) => args.run(host, out).await,
+        ClientCommand::Spend(args) => args.run(host, out).await,
         ClientCommand::Turns(args) => args.run(host, out).await,
         ClientCommand::Stats(args) => args.run(host, out).await,
         ClientCommand::Link(args) => args.run(host, out).await,

@@ -35,7 +35,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::broker::Presence;
+use crate::{broker::Presence, pauses::Pauses};
 
 use controls::Controls;
 use inflow::Inflow;
@@ -60,6 +60,7 @@ pub(crate) struct Harnesses {
 struct Inner {
     agents: BTreeMap<AgentName, Harness>,
     limits: Limits,
+    pauses: Pauses,
     /// Numbers go on after a restart: a harness answers a number that it knows from memory.
     next_request: i64,
 }
@@ -117,6 +118,7 @@ impl Harnesses {
     pub(crate) fn new(
         events: Arc<EventLog>,
         lines: Vec<(AgentName, StatusLine)>,
+        pauses: Pauses,
         host_has_key: bool,
     ) -> Self {
         let mut agents: BTreeMap<AgentName, Harness> = BTreeMap::new();
@@ -133,6 +135,7 @@ impl Harnesses {
             inner: Mutex::new(Inner {
                 agents,
                 limits: Limits::default(),
+                pauses,
                 next_request: Timestamp::now().millis(),
             }),
             events,
@@ -145,17 +148,24 @@ impl Harnesses {
     pub(crate) fn facts(&self, agent: &AgentRecord) -> Facts {
         let credential = self.credential(agent);
         let mut inner = self.lock();
-        let Inner { agents, limits, .. } = &mut *inner;
+        let Inner {
+            agents,
+            limits,
+            pauses,
+            ..
+        } = &mut *inner;
         let now = Timestamp::now();
         let limit = limits.of(&credential, now);
         let (resets_at, held_until) = (
             limit.as_ref().map(|limit| limit.until),
             limits.held_until(&credential, &agent.name, now),
         );
+        let paused = pauses.of(&agent.name).map(|pause| pause.reason.clone());
         let mut facts = Facts {
             credential: credential.to_string(),
             resets_at,
             held_until,
+            paused,
             ..Facts::default()
         };
         if let Some(harness) = agents.get_mut(&agent.name) {
@@ -235,7 +245,7 @@ impl Harnesses {
         let is_news = crate::credentials::is_news(harness.report.as_ref(), &report);
         harness.report = Some(report.clone());
         if is_news {
-            self.hold_others(&mut inner, agent, &report, everybody);
+            self.hold_others(&mut inner, agent, report.resets_at, everybody);
         }
         drop(inner);
         self.heard.notify_waiters();
@@ -286,6 +296,9 @@ impl Harnesses {
     ) -> Poll {
         let wait = Duration::from_secs(command.wait_seconds.min(MAX_WAIT_SECONDS).into());
         let mut inner = self.lock();
+        if command.hello {
+            inner.tell_pause(agent, false);
+        }
         let harness = inner.agents.entry(agent.clone()).or_default();
         harness.peer = Some(Arc::downgrade(peer));
         let (ticket, changed) = harness.controls.enter(command.hello, command.done);
@@ -393,6 +406,17 @@ impl Harnesses {
         harness.controls.regroup(request_id, action);
     }
 
+    /// Takes the pauses in force now, and tells every harness that they concern; `now` for those
+    /// whose turns are to stop.
+    pub(crate) fn set_pauses(&self, pauses: Pauses, now: &dyn Fn(&AgentName) -> bool) {
+        let mut inner = self.lock();
+        inner.pauses = pauses;
+        let names: Vec<AgentName> = inner.agents.keys().cloned().collect();
+        for name in names {
+            inner.tell_pause(&name, now(&name));
+        }
+    }
+
     /// Forgets an agent that was destroyed; what it said of itself stays for a later one.
     pub(crate) fn forget(&self, agent: &AgentName) {
         let mut inner = self.lock();
@@ -406,6 +430,23 @@ impl Harnesses {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Nothing under this lock panics half-way.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Says to a harness, now or when it connects, whether it is paused.
+    fn tell_pause(&mut self, agent: &AgentName, now: bool) {
+        let action = match self.pauses.of(agent) {
+            Some(pause) => ControlAction::Pause {
+                reason: pause.reason.clone(),
+                now,
+            },
+            None => ControlAction::Resume,
+        };
+        self.next_request += 1;
+        let id = ControlId(self.next_request);
+        let harness = self.agents.entry(agent.clone()).or_default();
+        harness.controls.pause(id, action);
     }
 }
 

@@ -11,21 +11,36 @@
 
 mod actions;
 mod auth;
+mod beneath;
 mod call;
+mod etag;
 mod events;
+mod files;
 mod guard;
 mod input;
+mod log;
 mod login;
 mod mcp;
+mod metrics;
+mod notifier;
+mod once;
 mod openapi;
 mod output;
-mod own_files;
+mod own;
+mod past;
 mod patience;
+mod ready;
+mod reminders;
+mod render;
+mod schemas;
 mod serve;
+mod shared;
 mod shell;
 mod state;
 mod stats;
 mod table;
+mod tasks;
+mod traffic;
 mod written;
 
 use std::{net::SocketAddr, sync::Arc};
@@ -36,10 +51,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{access::Audience, host_commands::Host, metrics::Metrics};
 
+pub(crate) use patience::Patient;
 pub(crate) use serve::{Limits, serve};
 
 /// The most event streams on one port at a time.
-const MAX_STREAMS: usize = 32;
+const MAX_STREAMS: usize = 100;
 
 /// One port.
 #[derive(Clone)]
@@ -54,6 +70,12 @@ pub(crate) struct Site {
     streams: Arc<Semaphore>,
     /// The tools of the agent whose page this is.
     tools: Option<Arc<mcp::Mount>>,
+    /// Answers that may be asked for again.
+    answers: Arc<once::Answers>,
+    /// Pages of events that several readers want.
+    shared: Arc<shared::Shared>,
+    /// What was asked so far.
+    traffic: Arc<traffic::Traffic>,
 }
 
 impl Site {
@@ -77,6 +99,9 @@ impl Site {
             hosts,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             tools,
+            answers: Arc::default(),
+            shared: Arc::default(),
+            traffic: Arc::default(),
         }
     }
 }
@@ -90,6 +115,9 @@ pub(crate) fn router(site: Site) -> Router {
     router
         .fallback(output::no_such_page)
         .method_not_allowed_fallback(output::no_such_method)
+        .layer(middleware::from_fn(etag::compare))
+        .layer(middleware::from_fn_with_state(site.clone(), once::do_once))
+        .layer(middleware::from_fn_with_state(site.clone(), traffic::count))
         .layer(middleware::from_fn_with_state(
             site.clone(),
             auth::require_token,

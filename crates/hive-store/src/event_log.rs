@@ -36,7 +36,7 @@ use std::{
     time::Duration,
 };
 
-use hive_wire::host::{EventPage, EventPosition};
+use hive_wire::host::{EventPage, EventPosition, EventRow};
 use tokio::sync::watch;
 
 pub use error::EventLogError;
@@ -87,6 +87,15 @@ impl Default for Limits {
             max_event_bytes: 64 * 1024,
         }
     }
+}
+
+/// A page of the past.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// The events, oldest first.
+    pub events: Vec<EventRow>,
+    /// Whether there may be earlier ones.
+    pub more: bool,
 }
 
 /// How a log works.
@@ -265,6 +274,28 @@ impl EventLog {
     ) -> Result<EventPage, EventLogError> {
         self.readers
             .with(|connection| read::page(connection, self.epoch, after, limit, about))
+    }
+
+    /// Reads the last events before a position, oldest first; nothing before one of another epoch.
+    ///
+    /// Capped as [`Self::read`] is. Reading on before the first event of each page, until `more` is
+    /// false, returns every event that is kept exactly once.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`].
+    pub fn read_before(
+        &self,
+        before: EventPosition,
+        limit: usize,
+        about: Option<&str>,
+    ) -> Result<Earlier, EventLogError> {
+        let before_seq = if before.epoch == self.epoch {
+            before.seq
+        } else {
+            0
+        };
+        self.readers
+            .with(|connection| read::page_before(connection, before_seq, limit, about))
     }
 
     /// Follows the number of the newest event that can be read. Subscribe first, then read.

@@ -1,6 +1,7 @@
 //! The commands of an agent's own socket. Who calls is who owns the socket: no command names its
 //! caller.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -122,7 +123,7 @@ pub struct Messages {
 }
 
 /// A message as its recipient sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
     /// Its id; redelivered, it keeps it.
     pub id: MessageId,
@@ -465,7 +466,7 @@ pub struct GetReceipt {
 }
 
 /// What became of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// The message.
     pub message_id: MessageId,
@@ -486,7 +487,7 @@ pub struct Receipt {
 }
 
 /// Where a message stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageState {
     /// On disk, waiting in the inbox.

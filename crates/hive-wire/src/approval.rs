@@ -3,6 +3,7 @@
 //! A request is pinned to exact content when it is made. Whoever decides says which content they
 //! looked at by its hash, so that nothing else is ever carried out.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentName, ApprovalId, SendKey, SenderLabel, Timestamp, host::Runtime};
@@ -15,7 +16,7 @@ pub const MAX_AGENT_CONFIG: usize = 64 * 1024;
 pub const MAX_COMMIT_REF: usize = 200;
 
 /// What is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalKind {
     /// A new agent.
@@ -35,7 +36,7 @@ impl ApprovalKind {
 }
 
 /// Where an approval stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalState {
     /// It waits.
@@ -147,7 +148,7 @@ pub struct ApprovalList {
 }
 
 /// An approval as the operator sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRow {
     /// Its id.
     pub approval_id: ApprovalId,

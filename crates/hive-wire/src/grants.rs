@@ -32,7 +32,8 @@ impl UnknownWord {
 macro_rules! words {
     ($(#[$doc:meta])* $set:ident = $what:literal { $($(#[$word_doc:meta])* $word:ident => $name:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, schemars::JsonSchema)]
+        #[schemars(with = "String")]
         pub enum $set {
             $($(#[$word_doc])* $word,)+
         }

@@ -3,7 +3,9 @@
 mod grants;
 mod harness;
 mod lifecycle;
+mod spending;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use grants::{
@@ -15,8 +17,12 @@ pub use harness::{
     Lifted, Link, OneTimeLink, TotalsPage, TurnPage, TurnRow, TurnTotals, Turns,
 };
 pub use lifecycle::{
-    AllStopped, Defaults, Destroy, Destroyed, Kill, Output, ReadOutput, Rebuild, Restart, Spawn,
-    Start, StopAll, StopFailure, UpdateAll, Updated,
+    AllStopped, Defaults, Destroy, Destroyed, Kill, Output, ReadOutput, Rebuild, Restart,
+    RuntimeState, RuntimeStates, Spawn, Start, StopAll, StopFailure, TryRuntimes, UpdateAll,
+    Updated,
+};
+pub use spending::{
+    BudgetState, DaySpend, Pause, PauseCause, PauseRow, Paused, Resume, Spend, SpendPage,
 };
 
 pub use crate::approval::{
@@ -38,6 +44,7 @@ commands! {
         "restart" => Restart -> AgentRow,
         "rebuild" => Rebuild -> AgentRow,
         "stop_all" => StopAll -> AllStopped,
+        "runtimes" => TryRuntimes -> RuntimeStates,
         "output" => ReadOutput -> Output,
         "list" => List -> Agents,
         "send" => SendAsOperator -> agent::Sent,
@@ -56,6 +63,9 @@ commands! {
         "turns" => Turns -> TurnPage,
         "turn_totals" => TurnTotals -> TotalsPage,
         "lift" => Lift -> Lifted,
+        "spend" => Spend -> SpendPage,
+        "pause" => Pause -> Paused,
+        "resume" => Resume -> Paused,
         "link" => Link -> OneTimeLink,
         "permissions" => ShowPermissions -> PermissionList,
         "set_permissions" => SetPermissions -> PermissionRow,
@@ -74,7 +84,7 @@ commands! {
 pub struct Info {}
 
 /// What daemon this is and how it does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HiveInfo {
     /// The build's version.
     pub version: String,
@@ -101,10 +111,16 @@ pub struct HiveInfo {
     /// What a new agent gets on this machine.
     #[serde(default)]
     pub defaults: Defaults,
+    /// Why the whole hive is paused, when it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
+    /// What the hive has spent today, and may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent_today: Option<BudgetState>,
 }
 
 /// Where an agent runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Runtime {
     /// The best one that works on this machine.
@@ -157,8 +173,53 @@ impl Runtime {
     }
 }
 
+/// What an agent reaches of the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// `gateway` where the runtime isolates, else `host`.
+    #[default]
+    Auto,
+    /// The model, and the world through the host's egress proxy.
+    Gateway,
+    /// The model alone.
+    None,
+    /// Whatever the host reaches, its own services included.
+    Host,
+}
+
+impl Network {
+    /// Its name, as on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Gateway => "gateway",
+            Self::None => "none",
+            Self::Host => "host",
+        }
+    }
+
+    /// This one, or another where it leaves the choice open.
+    pub fn or(self, other: Self) -> Self {
+        match self {
+            Self::Auto => other,
+            chosen => chosen,
+        }
+    }
+
+    /// What it comes to in a runtime.
+    pub fn in_runtime(self, runtime: Runtime) -> Self {
+        match (self, runtime) {
+            // A plain process is on the host's network whatever it is told.
+            (_, Runtime::Process | Runtime::None) => Self::Host,
+            (Self::Auto, _) => Self::Gateway,
+            (chosen, _) => chosen,
+        }
+    }
+}
+
 /// Where an agent stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentState {
     /// It runs elsewhere; the hive only keeps its inbox.
@@ -202,7 +263,7 @@ impl AgentState {
 }
 
 /// An agent as the operator sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRow {
     /// Its name.
     pub name: AgentName,
@@ -212,6 +273,9 @@ pub struct AgentRow {
     pub status: String,
     /// Where it runs.
     pub runtime: Runtime,
+    /// What it reaches of the network; none for one that runs elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// Which engine it runs; empty for one that runs elsewhere.
     pub engine: String,
     /// Which model it uses; empty for one that runs elsewhere.
@@ -245,7 +309,7 @@ pub struct AgentRow {
 }
 
 /// A link on an agent's card and page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DashboardLink {
     /// What it says.
     pub label: String,
@@ -340,7 +404,7 @@ pub struct HistoryPage {
 }
 
 /// A message with what became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryRow {
     /// Its receipt.
     #[serde(flatten)]
@@ -408,7 +472,7 @@ pub struct QuestionList {
 }
 
 /// A question with its answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct QuestionRow {
     /// Its id.
     pub question_id: QuestionId,
@@ -479,7 +543,7 @@ pub struct EventPage {
 }
 
 /// One event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventRow {
     /// Its number.
     pub seq: i64,

@@ -6,6 +6,7 @@
 
 use std::{borrow::Borrow, fmt, str::FromStr, sync::Arc};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use thiserror::Error;
 
@@ -60,7 +61,8 @@ pub enum NameError {
 /// The name of an agent: `[a-z][a-z0-9-]*`, at most nine characters, not reserved.
 ///
 /// Cheap to clone: the broker keys its tables with it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(with = "String")]
 pub struct AgentName(Arc<str>);
 
 impl AgentName {
@@ -102,7 +104,8 @@ impl Borrow<str> for AgentName {
 }
 
 /// Where a message goes once it is routed: an agent's inbox or the operator's.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(with = "String")]
 pub enum Recipient {
     /// An agent of this hive.
     Agent(AgentName),
@@ -141,7 +144,8 @@ impl From<AgentName> for Recipient {
 /// Who a message says it is from, as stamped by the host.
 ///
 /// A label is not a name: `bash-task-12` is nobody one could write to.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+#[schemars(with = "String")]
 pub struct SenderLabel(Arc<str>);
 
 impl SenderLabel {

@@ -3,6 +3,7 @@
 //! The host believes none of it further than it must: every text is cut and every number capped
 //! before it is kept or shown, and which credential an agent uses is the host's own knowledge.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -88,7 +89,7 @@ pub struct Peer {
 }
 
 /// What a turn was for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnKind {
     /// Mail.
@@ -133,7 +134,7 @@ pub const DEFERRED_OUTCOMES: &[&str] = &[
 ];
 
 /// The counts of one engine run (T12). The same (turn, kind, `started_at`) is one row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PostTurnCounts {
     /// The turn.
     pub turn: TurnId,
@@ -187,7 +188,7 @@ pub struct PostTurnCounts {
 }
 
 /// How often a turn used a tool.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCount {
     /// The tool.
     pub name: String,
@@ -200,7 +201,7 @@ pub struct ToolCount {
 pub struct TurnCountsPosted {}
 
 /// What a harness does right now (T28).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnState {
     /// It waits for mail.
@@ -213,7 +214,7 @@ pub enum TurnState {
 }
 
 /// How a harness is doing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HarnessStatus {
     /// Well.

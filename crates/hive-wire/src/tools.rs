@@ -1,6 +1,7 @@
 //! The commands of an agent's socket that not every agent has: they belong to a tool group or need
 //! a capability. Here are their shapes; who may use them is decided by the host.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -135,7 +136,7 @@ pub struct Schedules {
 }
 
 /// A scheduled prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleRow {
     /// Its id.
     pub schedule_id: ScheduleId,
@@ -218,7 +219,7 @@ pub enum JournalSource {
 pub struct GetPermissions {}
 
 /// What an agent may do, as the operator set it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Granted {
     /// Its tool groups.
     pub groups: Vec<Group>,

@@ -1,21 +1,9 @@
 // An agent's API: under its own port, or on the dashboard under its name.
 
 import { get, newKey, post } from "../api/client.ts";
-import type { AgentSnapshot } from "../api/types.ts";
+import type { AgentSnapshot, DayTotal, Look, Past, TaskOutput, TaskRow, TurnRow } from "../api/types.ts";
 
-export interface DayTotal {
-  agent: string;
-  day: string;
-  turns: number;
-  failed: number;
-  deferred: number;
-  input_tokens: number;
-  output_tokens: number;
-  cache_read_tokens: number;
-  cache_creation_tokens: number;
-  cost_micro_usd: number;
-  duration_ms: number;
-}
+export type { Look, TaskRow };
 
 export class AgentApi {
   /** `base` is `/api` on the agent's own port, `/api/agents/NAME` on the dashboard. */
@@ -24,11 +12,24 @@ export class AgentApi {
   state(): Promise<AgentSnapshot> {
     return get(`${this.base}/state`);
   }
-  stats(): Promise<{ totals: DayTotal[] }> {
-    return get(`${this.base}/stats`);
+  past(before?: string, limit = 300): Promise<Past> {
+    const asked = new URLSearchParams({ limit: String(limit), ...(before === undefined ? {} : { before }) });
+    return get(`${this.base}/past?${asked.toString()}`);
   }
-  events(): string {
-    return `${this.base}/events`;
+  stats(days = 30): Promise<{ totals: DayTotal[] }> {
+    return get(`${this.base}/stats?days=${days}`);
+  }
+  turns(before?: number): Promise<{ turns: TurnRow[]; next: number | null }> {
+    return get(`${this.base}/turns?limit=50${before === undefined ? "" : `&before=${before}`}`);
+  }
+  tasks(): Promise<{ tasks: TaskRow[] }> {
+    return get(`${this.base}/tasks`);
+  }
+  tail(id: number, stream: "out" | "err", from?: number): Promise<TaskOutput> {
+    return get(`${this.base}/tasks/${id}?stream=${stream}${from === undefined ? "" : `&from=${from}`}`);
+  }
+  files(path: string): Promise<Look> {
+    return get(`${this.base}/files?${new URLSearchParams({ path }).toString()}`);
   }
   send(body: string): Promise<unknown> {
     return post(`${this.base}/send`, { body, key: newKey() });

@@ -47,8 +47,18 @@ async function refusal(response: Response): Promise<ApiError> {
   return new ApiError(response.status, "http", `The host answered ${response.status}.`);
 }
 
+/** What to do when the token is not good any more; the session says. */
+let refused = (): void => undefined;
+export function whenRefused(work: () => void): void {
+  refused = work;
+}
+
 async function answer<T>(response: Response): Promise<T> {
-  if (!response.ok) throw await refusal(response);
+  if (!response.ok) {
+    const error = await refusal(response);
+    if (response.status === 401) refused();
+    throw error;
+  }
   return (await response.json()) as T;
 }
 
@@ -59,10 +69,28 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
 export async function post<T>(path: string, body: unknown = {}): Promise<T> {
   const response = await fetch(path, {
     method: "POST",
-    headers: headers({ "content-type": "application/json" }),
+    // Sent again by the browser or a proxy, it is still one action.
+    headers: headers({ "content-type": "application/json", "idempotency-key": newKey() }),
     body: JSON.stringify(body),
   });
   return answer(response);
+}
+
+/** A command of the host, as on its admin socket. */
+export function command<T>(cmd: string, fields: Record<string, unknown> = {}): Promise<T> {
+  return post<T>("/api/call", { cmd, ...fields });
+}
+
+/** Saves what the host answers as a file. */
+export async function download(path: string, name: string): Promise<void> {
+  const response = await fetch(path, { headers: headers(), cache: "no-store" });
+  if (!response.ok) throw await refusal(response);
+  const url = URL.createObjectURL(await response.blob());
+  const anchor = document.createElement("a");
+  anchor.href = url;
+  anchor.download = name;
+  anchor.click();
+  URL.revokeObjectURL(url);
 }
 
 /** A key that makes a repeated request one. */

@@ -12,6 +12,11 @@ export class SseParser {
   #kind = "";
   #id: string | undefined;
 
+  /** The id of the last block, also of one without data: from there a reader goes on. */
+  get last(): string | undefined {
+    return this.#id;
+  }
+
   /** Takes the next piece of text and returns the events that it completes. */
   push(text: string): SseEvent[] {
     const events: SseEvent[] = [];

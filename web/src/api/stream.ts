@@ -14,6 +14,9 @@ const LONGEST_PAUSE = 10_000;
 /** The host beats every 15 s: a stream that is silent for longer is dead. */
 const SILENCE = 45_000;
 
+/** Where a stream is read, and from which event on; asked before each connection. */
+export type Source = (last: string | undefined) => string;
+
 export interface Handlers {
   /** One event, in order, each once. */
   event(event: SseEvent): void;
@@ -23,32 +26,41 @@ export interface Handlers {
   refused(): void;
 }
 
-/** Follows `path` until the returned function is called. */
-export function follow(path: string, handlers: Handlers): () => void {
-  const stop = new AbortController();
-  void run(path, handlers, stop.signal);
-  return () => stop.abort();
+/** A stream that is being followed. */
+export interface Following {
+  /** Connects anew, because the source has changed; nothing is missed. */
+  again(): void;
+  stop(): void;
 }
 
-async function run(path: string, handlers: Handlers, stop: AbortSignal): Promise<void> {
+/** Follows a stream until it is stopped. */
+export function follow(source: Source, handlers: Handlers): Following {
+  const stop = new AbortController();
+  let current = new AbortController();
+  void run(source, handlers, stop.signal, () => {
+    current = new AbortController();
+    return current.signal;
+  });
+  return { again: () => current.abort(), stop: () => stop.abort() };
+}
+
+async function run(source: Source, handlers: Handlers, stop: AbortSignal, fresh: () => AbortSignal): Promise<void> {
   let last: string | undefined;
   let pause = FIRST_PAUSE;
   while (!stop.aborted) {
+    const changed = fresh();
     try {
-      await once(path, last, stop, {
+      await once(source(last), last, AbortSignal.any([stop, changed]), (id) => (last = id), {
         ...handlers,
         live: () => {
           pause = FIRST_PAUSE;
           say("live");
           handlers.live();
         },
-        event: (event) => {
-          if (event.id !== undefined) last = event.id;
-          handlers.event(event);
-        },
       });
     } catch (error) {
       if (stop.aborted) return;
+      if (changed.aborted) continue;
       if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
         say("refused");
         handlers.refused();
@@ -66,6 +78,7 @@ async function once(
   path: string,
   last: string | undefined,
   stop: AbortSignal,
+  moved: (id: string) => void,
   handlers: Handlers,
 ): Promise<void> {
   const silence = new AbortController();
@@ -86,6 +99,7 @@ async function once(
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(), SILENCE);
       for (const event of parser.push(value)) handlers.event(event);
+      if (parser.last !== undefined) moved(parser.last);
     }
   } finally {
     clearTimeout(timer);

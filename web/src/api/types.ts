@@ -1,55 +1,55 @@
-// What the host's API says. Names are those of docs/http.md.
+// What the host's API says, under the names that the pages use. The shapes come from the host's own
+// code (`generated.ts`); only what its document does not describe yet is written by hand.
 
-export type AgentState =
-  | "external" | "starting" | "idle" | "thinking" | "compacting"
-  | "rate_limited" | "needs_login" | "paused" | "stopped" | "failed";
+import type * as host from "./generated.ts";
 
-export interface AgentRow {
-  name: string;
-  state: AgentState;
-  status: string;
-  runtime: string;
-  engine: string;
-  model: string;
-  parent: string | null;
-  unread: number;
-  inflight: number;
-  port: number;
-  address: string;
-  created_at: string;
-  note?: string;
-  pid?: number;
-}
+export type {
+  AgentPage as AgentSnapshot, AgentState, ApprovalRow as Approval, DashboardLink, DayTotal, DiffLine, FileChange,
+  HistoryRow, HiveInfo, Look, Message as Mail, Node, NotifierState, Part, QuestionRow as Question, Reminders, TaskOutput,
+  TaskRow, TurnRow,
+} from "./generated.ts";
 
-export interface AgentSnapshot {
-  name: string;
-  state: AgentState;
-  connected: boolean;
-  turn_state: "idle" | "thinking" | "compacting";
-  turn_state_since: string | null;
-  status: string | null;
-  model: string;
-  engine: string;
-  engine_version: string;
-  context_tokens: number;
-  context_window_tokens: number;
-  current_tool: string | null;
-  unread: number;
-  inflight: number;
-  status_text: string;
-  status_set_at: string | null;
-  credential: string;
-  held_until: string | null;
-  resets_at: string | null;
-  pending_controls: number;
-  rehearsed: boolean;
-}
+/** An agent as its row in the fleet shows it. */
+export type AgentRow = host.FleetRow & {
+  /** Whether it was built by another version of the hive. */
+  stale?: boolean;
+  /** What it reaches: gateway, none or host. */
+  network?: string | null;
+};
+
+export type HiveState = Omit<host.HiveState, "agents"> & { agents: AgentRow[] };
 
 /** One event of the host's log. */
-export interface EventRow {
-  seq: number;
-  at: string;
-  about: string;
-  kind: string;
-  data: Record<string, unknown>;
+export type EventRow = Omit<host.EventRow, "data"> & { data: Record<string, unknown> };
+
+export type Past = Omit<host.Past, "events"> & { events: EventRow[] };
+
+/** What one agent may do. */
+export interface PermissionRow {
+  name: string;
+  groups: string[];
+  capabilities: string[];
+  recipients: string[];
+  is_root?: boolean;
+  changed_at: string | null;
+}
+
+/** A scheduled prompt. */
+export interface ScheduleRow {
+  schedule_id: number;
+  agent: string;
+  prompt: string;
+  cron: string | null;
+  time_zone: string | null;
+  next_at: string;
+  created_at: string;
+  fired_at?: string;
+}
+
+/** One pause in force; without an agent, of the whole hive. */
+export interface PauseRow {
+  agent?: string;
+  cause: "operator" | "budget";
+  since: string;
+  reason: string;
 }

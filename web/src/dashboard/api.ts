@@ -1,62 +1,15 @@
 // What the operator can ask of the hive: the same commands as on the admin socket.
 
-import { newKey, post } from "../api/client.ts";
-import type { AgentRow } from "../api/types.ts";
-import type { DayTotal } from "../agent/api.ts";
-
-export interface HiveInfo {
-  version: string;
-  started_at: string;
-  hive: string | null;
-  swarm: string | null;
-  agents: number;
-  undelivered: number;
-  dead: number;
-}
-
-export interface Mail {
-  id: number;
-  from: string;
-  to: string;
-  body: string;
-  in_reply_to: number | null;
-  sent_at: string;
-}
-
-export interface HistoryRow {
-  message_id: number;
-  from: string;
-  to: string;
-  state: string;
-  deliveries: number;
-  sent_at: string;
-  acked_at: string | null;
-  body: string;
-  in_reply_to: number | null;
-}
-
-export interface Question {
-  question_id: number;
-  asker: string;
-  target: string;
-  question: string;
-  options: string[];
-  multi: boolean;
-  asked_at: string;
-  expires_at: string | null;
-  answer: string | null;
-}
-
-function command<T>(cmd: string, fields: Record<string, unknown> = {}): Promise<T> {
-  return post<T>("/api/call", { cmd, ...fields });
-}
+import { command, get, newKey } from "../api/client.ts";
+import type {
+  Approval, DayTotal, HistoryRow, HiveState, Mail, PauseRow, PermissionRow, Question, ScheduleRow,
+} from "../api/types.ts";
 
 export const hive = {
-  info: () => command<HiveInfo>("info"),
-  list: () => command<{ agents: AgentRow[]; rehearsed?: boolean }>("list"),
+  state: () => get<HiveState>("/api/state"),
   inbox: () => command<{ messages: Mail[] }>("inbox"),
   ack: (ids: number[]) => command("ack_inbox", { ids }),
-  questions: () => command<{ questions: Question[] }>("questions"),
+  questions: (all = false) => command<{ questions: Question[] }>("questions", { all }),
   answer: (question_id: number, answer: string) => command("answer", { question_id, answer }),
   dead: () => command<{ messages: HistoryRow[] }>("dead"),
   redeliver: (message_id: number) => command("redeliver", { message_id }),
@@ -65,12 +18,24 @@ export const hive = {
     command<{ messages: HistoryRow[]; next: number | null }>("history", fields),
   send: (to: string, body: string, in_reply_to?: number) =>
     command("send", { to, body, key: newKey(), ...(in_reply_to === undefined ? {} : { in_reply_to }) }),
-  spawn: (name: string, model: string) => command("spawn", { name, runtime: "auto", ...(model === "" ? {} : { model }) }),
+  spawn: (name: string, model: string, parent: string) =>
+    command("spawn", { name, runtime: "auto", ...(model === "" ? {} : { model }), ...(parent === "" ? {} : { parent }) }),
+  requestSpawn: (name: string, model: string, reason: string) =>
+    command("request_spawn", { name, reason, ...(model === "" ? {} : { model }) }),
   start: (name: string) => command("start", { name }),
   stop: (name: string) => command("kill", { name }),
   restart: (name: string) => command("restart", { name }),
   rebuild: (name: string) => command("rebuild", { name }),
   destroy: (name: string) => command("destroy", { name }),
   stopAll: () => command("stop_all"),
+  pause: (name?: string, now = false) => command<{ pauses: PauseRow[] }>("pause", { ...(name === undefined ? {} : { name }), now }),
+  resume: (name?: string) => command<{ pauses: PauseRow[] }>("resume", name === undefined ? {} : { name }),
   totals: (days: number) => command<{ totals: DayTotal[] }>("turn_totals", { days }),
+  approvals: (all = false) => command<{ approvals: Approval[] }>("pending", { all }),
+  approve: (approval_id: number, hash: string, note: string) => command<{ state: string; note: string }>("approve", { approval_id, hash, note }),
+  deny: (approval_id: number, note: string) => command("deny", { approval_id, note }),
+  permissions: () => command<{ agents: PermissionRow[] }>("permissions"),
+  setPermissions: (name: string, change: Record<string, unknown>) => command<PermissionRow>("set_permissions", { name, ...change }),
+  schedules: () => command<{ schedules: ScheduleRow[] }>("schedules"),
+  cancelSchedule: (schedule_id: number) => command("cancel_schedule", { schedule_id }),
 };

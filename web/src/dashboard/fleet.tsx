@@ -1,84 +1,171 @@
 // The agents, one row each, with the buttons that fit their state.
 
-import { useSignal } from "@preact/signals";
+import { computed, signal, useSignal } from "@preact/signals";
 import type { AgentRow } from "../api/types.ts";
 import { Action } from "../ui/action.tsx";
-import { NoIsolation, StateBadge } from "../ui/badges.tsx";
+import { ContextGauge, Held, HostNetwork, NoIsolation, Stale, StateBadge } from "../ui/badges.tsx";
 import { Nothing } from "../ui/nothing.tsx";
+import { dollars } from "../ui/numbers.ts";
 import { word } from "../ui/settings.ts";
+import { Ago } from "../ui/time.tsx";
 import { hive } from "./api.ts";
+import { AgentButtons } from "./agent-buttons.tsx";
 import { agents, refresh } from "./store.ts";
 
-const RUNNING = new Set(["idle", "thinking", "compacting", "rate_limited", "needs_login", "starting"]);
+/** What is on the page at once. */
+const SHOWN = 60;
 
-function Buttons({ agent }: { agent: AgentRow }) {
-  if (agent.state === "external") return null;
-  const then = (): void => refresh("agents");
-  return RUNNING.has(agent.state) ? (
-    <div class="buttons">
-      <Action run={() => hive.restart(agent.name).then(then)} class="small">{word("Restart")}</Action>
-      <Action run={() => hive.stop(agent.name).then(then)} confirm={`Stop ${agent.name}? Its mail waits.`} class="small">
-        {word("Stop")}
-      </Action>
-    </div>
-  ) : (
-    <div class="buttons">
-      <Action run={() => hive.start(agent.name).then(then)} class="small primary">{word("Start")}</Action>
-      <Action
-        run={() => hive.destroy(agent.name).then(then)}
-        confirm={`Destroy ${agent.name}? Its state and login stay on disk, and spawning it again finds them.`}
-        class="small danger"
-      >
-        {word("Destroy")}
-      </Action>
+type Column = "name" | "state" | "context" | "waiting" | "cost" | "activity";
+
+const BY: Record<Column, (agent: AgentRow) => string | number> = {
+  name: (agent) => agent.name,
+  state: (agent) => agent.state,
+  context: (agent) => -agent.context_tokens / Math.max(1, agent.context_window_tokens),
+  waiting: (agent) => -(agent.unread + agent.inflight),
+  cost: (agent) => -agent.cost_today_micro_usd,
+  activity: (agent) => -Date.parse(agent.turn_state_since ?? agent.created_at),
+};
+
+const sorted = signal<Column>("name");
+const filter = signal("");
+const chosen = signal<string[]>([]);
+
+const found = computed(() => {
+  const wanted = filter.value.trim().toLowerCase();
+  const all = (agents.value ?? []).filter((agent) => `${agent.name} ${agent.state.replace("_", " ")} ${agent.status} ${agent.model}`.toLowerCase().includes(wanted));
+  const by = BY[sorted.value];
+  return all.sort((a, b) => (by(a) < by(b) ? -1 : by(a) > by(b) ? 1 : 0));
+});
+
+function Head({ column, children }: { column: Column; children: string }) {
+  const here = sorted.value === column;
+  return (
+    <th aria-sort={here ? "ascending" : "none"}>
+      <button type="button" class="quiet" onClick={() => (sorted.value = column)}>{children}{here ? " ▾" : ""}</button>
+    </th>
+  );
+}
+
+function Row({ agent }: { agent: AgentRow }) {
+  return (
+    <tr>
+      <td>
+        <input
+          type="checkbox"
+          aria-label={`Choose ${agent.name}`}
+          checked={chosen.value.includes(agent.name)}
+          onChange={(event) => {
+            const others = chosen.value.filter((name) => name !== agent.name);
+            chosen.value = event.currentTarget.checked ? [...others, agent.name] : others;
+          }}
+        />
+      </td>
+      <td class="data">
+        <a href={`#/agent/${agent.name}`}>{agent.name}</a>
+        <span class="links">
+          {(agent.links ?? []).map((link) => (
+            <a key={link.url} href={link.url} title={`${link.label}: ${link.url}`} target="_blank" rel="noopener noreferrer nofollow">{link.icon || "↗"}</a>
+          ))}
+        </span>
+      </td>
+      <td>
+        <StateBadge state={agent.state} tool={agent.state === "thinking" ? agent.current_tool : null} />
+        <Held until={agent.held_until} />
+        <Stale agent={agent} rebuild={() => hive.rebuild(agent.name).then(() => refresh("state"))} />
+        <NoIsolation runtime={agent.runtime} />
+        <HostNetwork runtime={agent.runtime} network={agent.network} />
+      </td>
+      <td class="said-of-itself">{agent.status || <span class="dim">{agent.note ?? ""}</span>}</td>
+      <td><ContextGauge used={agent.context_tokens} window={agent.context_window_tokens} /></td>
+      <td class="data">{agent.unread + agent.inflight}</td>
+      <td class="data">{dollars(agent.cost_today_micro_usd)}</td>
+      <td class="data">{agent.turn_state_since === null ? <span class="dim">never</span> : <Ago at={agent.turn_state_since} />}</td>
+      <td class="data">{agent.model}</td>
+      <td><AgentButtons agent={agent} /></td>
+    </tr>
+  );
+}
+
+/** What can be done to several agents at once. */
+function Many() {
+  const names = chosen.value;
+  if (names.length === 0) return null;
+  const all = (work: (name: string) => Promise<unknown>) => async (): Promise<void> => {
+    try {
+      for (const name of names) await work(name);
+      chosen.value = [];
+    } finally {
+      refresh("state");
+    }
+  };
+  return (
+    <div class="buttons" role="group" aria-label={`${names.length} chosen agents`}>
+      <span class="dim">{names.length} chosen:</span>
+      <Action class="small" run={all(hive.start)}>{word("Start")}</Action>
+      <Action class="small" run={all(hive.restart)} confirm={`Restart ${names.join(", ")}?`}>{word("Restart")}</Action>
+      <Action class="small" run={all(hive.stop)} confirm={`Stop ${names.join(", ")}? Their mail waits.`}>{word("Stop")}</Action>
+      <button type="button" class="quiet" onClick={() => (chosen.value = [])}>choose none</button>
     </div>
   );
 }
 
 export function Fleet() {
-  const filter = useSignal("");
+  const most = useSignal(SHOWN);
   const all = agents.value;
   if (all === undefined) return <Nothing title="Loading the agents …" />;
-  const shown = all.filter((agent) => `${agent.name} ${agent.state} ${agent.status}`.includes(filter.value));
+  const stale = all.filter((agent) => agent.stale === true);
   return (
     <section class="panel" aria-label="Agents">
       <h2>
         Agents <span class="dim">{all.length}</span>
-        {all.length > 5 && (
-          <input
-            id="filter"
-            placeholder="/ filter"
-            aria-label="Filter agents"
-            value={filter.value}
-            onInput={(event) => (filter.value = event.currentTarget.value)}
-          />
+        <input
+          id="filter"
+          placeholder="/ filter"
+          aria-label="Filter agents"
+          value={filter.value}
+          onInput={(event) => {
+            filter.value = event.currentTarget.value;
+            most.value = SHOWN;
+          }}
+        />
+        {stale.length > 0 && (
+          <Action
+            class="small"
+            confirm={`Rebuild ${stale.length} agents one after the other?`}
+            run={async () => {
+              for (const agent of stale) await hive.rebuild(agent.name);
+              refresh("state");
+            }}
+          >
+            {word("Update all")}
+          </Action>
         )}
       </h2>
+      <Many />
       {all.length === 0 ? (
         <Nothing title="There are no agents yet.">
           <p>Make one below, or with <code>hive-c0re spawn NAME</code>.</p>
         </Nothing>
       ) : (
-        <div class="table-frame">
+        <div class="table-frame" tabIndex={0} role="region" aria-label="Table of agents">
           <table class="fleet">
             <thead>
-              <tr><th>Name</th><th>State</th><th>Status</th><th>Waiting</th><th>Model</th><th>Runs in</th><th /></tr>
+              <tr>
+                <th><span class="hidden">Choose</span></th>
+                <Head column="name">Name</Head><Head column="state">State</Head><th>Status</th>
+                <Head column="context">Context</Head><Head column="waiting">Waiting</Head><Head column="cost">Today</Head>
+                <Head column="activity">Active</Head><th>Model</th><th><span class="hidden">Actions</span></th>
+              </tr>
             </thead>
-            <tbody>
-              {shown.map((agent) => (
-                <tr key={agent.name}>
-                  <td class="data"><a href={`#/agent/${agent.name}`}>{agent.name}</a></td>
-                  <td><StateBadge state={agent.state} /></td>
-                  <td>{agent.status || <span class="dim">{agent.note ?? ""}</span>}</td>
-                  <td class="data">{agent.unread}</td>
-                  <td class="data">{agent.model}</td>
-                  <td>{agent.runtime} <NoIsolation runtime={agent.runtime} /></td>
-                  <td><Buttons agent={agent} /></td>
-                </tr>
-              ))}
-            </tbody>
+            <tbody>{found.value.slice(0, most.value).map((agent) => <Row key={agent.name} agent={agent} />)}</tbody>
           </table>
         </div>
+      )}
+      {all.length > 0 && found.value.length === 0 && <p class="dim">No agent matches “{filter.value}”.</p>}
+      {found.value.length > most.value && (
+        <button type="button" class="action" onClick={() => (most.value += SHOWN)}>
+          Show more: {found.value.length - most.value} further agents
+        </button>
       )}
     </section>
   );

@@ -1,12 +1,13 @@
 // A dead letter: a message that no turn could deal with.
 
+import type { HistoryRow } from "../api/types.ts";
 import { Action } from "../ui/action.tsx";
 import { Ago } from "../ui/time.tsx";
-import { type HistoryRow, hive } from "./api.ts";
+import { hive } from "./api.ts";
 import { refresh } from "./store.ts";
 
 export function LetterCard({ letter }: { letter: HistoryRow }) {
-  const again = (): void => refresh("dead", "agents", "info");
+  const again = (): void => refresh("dead", "state");
   return (
     <>
       <p class="dim">
@@ -15,12 +16,13 @@ export function LetterCard({ letter }: { letter: HistoryRow }) {
       </p>
       <p class="body">{letter.body}</p>
       <div class="buttons">
-        <Action run={() => hive.redeliver(letter.message_id).then(again)} class="primary" done="Back in the inbox.">
+        <Action shortcut="a" run={() => hive.redeliver(letter.message_id).finally(again)} class="primary" done="Back in the inbox.">
           Deliver again
         </Action>
-        <Action run={() => hive.discard(letter.message_id).then(again)} confirm="Throw this message away?" class="danger">
+        <Action shortcut="d" run={() => hive.discard(letter.message_id).finally(again)} confirm="Throw this message away?" class="danger" done="Thrown away.">
           Discard
         </Action>
+        <a class="action" href={`#/agent/${letter.to}`}>See what {letter.to} did</a>
       </div>
     </>
   );

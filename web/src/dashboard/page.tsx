@@ -5,60 +5,42 @@ import { AgentPage } from "../agent/page.tsx";
 import { Action } from "../ui/action.tsx";
 import { LinkState } from "../ui/link-state.tsx";
 import { Palette } from "../ui/palette.tsx";
-import { colours, spelling } from "../ui/settings.ts";
 import { hive } from "./api.ts";
 import { Attention } from "./attention.tsx";
+import { Decisions } from "./decisions.tsx";
 import { Fleet } from "./fleet.tsx";
 import { Flow } from "./flow.tsx";
 import { Log } from "./log.tsx";
-import { route } from "./route.ts";
+import { Permissions } from "./permissions.tsx";
+import { route } from "../ui/route.ts";
+import { Schedules } from "./schedules.tsx";
+import { Settings } from "./settings.tsx";
 import { SpawnForm } from "./spawn.tsx";
 import { Stats } from "./stats.tsx";
-import { agents, info, refresh, rehearsed, waiting, watch } from "./store.ts";
+import { agents, feed, info, refresh, rehearsed, waiting, watch } from "./store.ts";
 
 const PLACES = [
   { path: "", name: "Overview" },
   { path: "messages", name: "Messages" },
+  { path: "decisions", name: "Decisions" },
+  { path: "permissions", name: "Permissions" },
+  { path: "schedules", name: "Schedules" },
   { path: "stats", name: "Statistics" },
   { path: "log", name: "Log" },
   { path: "settings", name: "Settings" },
 ];
 
-function Settings() {
-  return (
-    <section class="panel" aria-label="Settings">
-      <h2>Settings</h2>
-      <label>
-        Colours{" "}
-        <select value={colours.value} onChange={(event) => (colours.value = event.currentTarget.value as typeof colours.value)}>
-          <option value="auto">as the system</option><option value="dark">dark</option><option value="light">light</option>
-        </select>
-      </label>
-      <label>
-        <input
-          type="checkbox"
-          checked={spelling.value === "leet"}
-          onChange={(event) => (spelling.value = event.currentTarget.checked ? "leet" : "plain")}
-        />{" "}
-        Spell buttons like the original
-      </label>
-      <p class="dim">hyperhive {info.value?.version}{info.value?.hive ? `, hive ${info.value.hive}` : ""}</p>
-      <Action
-        class="danger"
-        confirm="Stop every agent now? Their mail waits, and running turns are given back."
-        done="All agents are stopped."
-        run={() => hive.stopAll().then(() => refresh("agents"))}
-      >
-        Stop all agents
-      </Action>
-    </section>
-  );
-}
-
 function Place({ path }: { path: string }) {
-  switch (path) {
+  switch (path.split("/")[0]) {
     case "messages":
+    case "thread":
       return <Flow />;
+    case "decisions":
+      return <Decisions />;
+    case "permissions":
+      return <Permissions />;
+    case "schedules":
+      return <Schedules />;
     case "stats":
       return <Stats />;
     case "log":
@@ -76,23 +58,56 @@ function Place({ path }: { path: string }) {
   }
 }
 
+/** The number of waiting items, where one sees it from another tab. */
+function Signs({ agent }: { agent: boolean }) {
+  const count = waiting.value;
+  useEffect(() => {
+    if (!agent) document.title = count > 0 ? `(${count}) ${info.value?.hive ?? "hyperhive"}` : (info.value?.hive ?? "hyperhive");
+    document.querySelector("link[rel='icon']")?.setAttribute("href", count > 0 ? `/icon?n=${Math.min(count, 99)}` : "/icon");
+  }, [count, agent, info.value?.hive]);
+  return null;
+}
+
+/** Everything stands still, and the reader must know: the fleet's state is not hidden in its rows. */
+function Standstill() {
+  const all = agents.value ?? [];
+  const run = all.filter((agent) => agent.state !== "external" && agent.state !== "stopped");
+  if (run.length === 0 || !run.every((agent) => agent.state === "paused")) return null;
+  return (
+    <p class="banner" role="status">
+      The hive is paused: no turn begins. <Action class="small" run={() => hive.resume().then(() => refresh("state"))}>Resume all</Action>
+    </p>
+  );
+}
+
+function here(place: string, path: string): boolean {
+  return place === path || (place === "" && path.startsWith("item/")) || (place === "messages" && path.startsWith("thread/"));
+}
+
 export function Dashboard() {
   useEffect(watch, []);
   const path = route.value;
-  const agent = path.startsWith("agent/") ? path.slice("agent/".length) : undefined;
-  if (agent === undefined) document.title = waiting.value > 0 ? `(${waiting.value}) hyperhive` : "hyperhive";
+  const [place, agentName, event] = path.split("/");
+  const agent = place === "agent" ? agentName : undefined;
   const choices = [
     ...PLACES.map((place) => ({ label: place.name, go: () => (location.hash = `#/${place.path}`) })),
     ...(agents.value ?? []).map((row) => ({ label: `Agent ${row.name}`, go: () => (location.hash = `#/agent/${row.name}`) })),
+    { label: "Pause all", go: () => void hive.pause().then(() => refresh("state")) },
+    { label: "Resume all", go: () => void hive.resume().then(() => refresh("state")) },
   ];
   return (
     <div class={agent === undefined ? "" : "with-agent"}>
+      <Signs agent={agent !== undefined} />
       <div class="dashboard">
-        <div class="top">
-          <h1>{info.value?.hive ?? "hyperhive"}</h1>
+        <header class="top">
+          <a class="hidden skip" href="#content" onClick={(event) => {
+            event.preventDefault();
+            document.getElementById("content")?.focus();
+          }}>Skip to the content</a>
+          {agent === undefined ? <h1>{info.value?.hive ?? "hyperhive"}</h1> : <p class="hive-name">{info.value?.hive ?? "hyperhive"}</p>}
           <nav aria-label="Pages">
             {PLACES.map((place) => (
-              <a key={place.path} href={`#/${place.path}`} aria-current={place.path === path ? "page" : undefined}>
+              <a key={place.path} href={`#/${place.path}`} aria-current={here(place.path, path) ? "page" : undefined}>
                 {place.name}
                 {place.path === "" && waiting.value > 0 && ` (${waiting.value})`}
               </a>
@@ -102,12 +117,13 @@ export function Dashboard() {
             {rehearsed.value && <span class="badge warn" title="A scripted model answers. No key is used and nothing is billed.">rehearsed model</span>}
             <LinkState />
           </div>
-        </div>
-        {agent === undefined && <Place path={path} />}
+        </header>
+        <Standstill />
+        {agent === undefined && <main id="content" tabIndex={-1} class="place"><Place path={path} /></main>}
       </div>
       {agent !== undefined && (
         <div class="agent-frame">
-          <AgentPage key={agent} base={`/api/agents/${encodeURIComponent(agent)}`} />
+          <AgentPage key={agent} feed={feed} name={agent} event={event} base={`/api/agents/${encodeURIComponent(agent)}`} />
         </div>
       )}
       <Palette choices={choices} />

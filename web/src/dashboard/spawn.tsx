@@ -2,12 +2,18 @@
 
 import { useSignal } from "@preact/signals";
 import { Action } from "../ui/action.tsx";
+import { word } from "../ui/settings.ts";
 import { hive } from "./api.ts";
-import { refresh } from "./store.ts";
+import { agents, refresh } from "./store.ts";
 
 export function SpawnForm() {
   const name = useSignal("");
   const model = useSignal("");
+  const parent = useSignal("");
+  const clear = (): void => {
+    name.value = "";
+    refresh("state", "approvals");
+  };
   return (
     <section class="panel" aria-label="New agent">
       <h2>New agent</h2>
@@ -20,17 +26,18 @@ export function SpawnForm() {
           Model
           <input placeholder="as in hive.toml" value={model.value} onInput={(event) => (model.value = event.currentTarget.value)} />
         </label>
-        <Action
-          class="primary"
-          disabled={name.value === ""}
-          done="It is starting."
-          run={async () => {
-            await hive.spawn(name.value, model.value.trim());
-            name.value = "";
-            refresh("agents", "info");
-          }}
-        >
+        <label>
+          Parent
+          <select value={parent.value} onChange={(event) => (parent.value = event.currentTarget.value)}>
+            <option value="">none: answers to you</option>
+            {(agents.value ?? []).map((agent) => <option key={agent.name} value={agent.name}>{agent.name}</option>)}
+          </select>
+        </label>
+        <Action class="primary" disabled={name.value === ""} done="It is starting." run={() => hive.spawn(name.value, model.value.trim(), parent.value).then(clear)}>
           Spawn
+        </Action>
+        <Action disabled={name.value === ""} done="It waits for your approval above." title="Shows what would be made first" run={() => hive.requestSpawn(name.value, model.value.trim(), "").then(clear)}>
+          {word("Request spawn")}
         </Action>
       </div>
     </section>

@@ -2,51 +2,94 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { DayTotal } from "../agent/api.ts";
+import type { DayTotal } from "../api/types.ts";
+import { Chart, type Series } from "../ui/chart.tsx";
 import { Nothing } from "../ui/nothing.tsx";
+import { everyDay } from "../ui/days.ts";
 import { count, dollars } from "../ui/numbers.ts";
 import { span } from "../ui/time.tsx";
 import { complain } from "../ui/toasts.tsx";
 import { hive } from "./api.ts";
 
-const DAYS = 30;
+/** Rows of the table; the charts have everything. */
+const ROWS = 100;
+
+const tokens = (row: DayTotal): number => row.input_tokens + row.output_tokens + row.cache_read_tokens + row.cache_creation_tokens;
+
+const FIGURES: { title: string; of(row: DayTotal): number; format(value: number): string }[] = [
+  { title: "Cost", of: (row) => row.cost_micro_usd, format: dollars },
+  { title: "Tokens", of: tokens, format: count },
+  { title: "Turns", of: (row) => row.turns, format: count },
+  { title: "Failed turns", of: (row) => row.failed, format: count },
+  { title: "Time in turns", of: (row) => row.duration_ms, format: span },
+];
+
+export function Charts({ rows }: { rows: DayTotal[] }) {
+  const days = everyDay(rows.map((row) => row.day));
+  const names = [...new Set(rows.map((row) => row.agent))];
+  const of = new Map(rows.map((row) => [`${row.agent} ${row.day}`, row]));
+  return (
+    <div class="charts">
+      {FIGURES.map((figure) => {
+        const series: Series[] = names.map((name) => ({
+          name,
+          values: days.map((day) => {
+            const row = of.get(`${name} ${day}`);
+            return row === undefined ? 0 : figure.of(row);
+          }),
+        }));
+        return <Chart key={figure.title} title={figure.title} days={days} series={series} format={figure.format} />;
+      })}
+    </div>
+  );
+}
+
+export function TotalsTable({ rows }: { rows: DayTotal[] }) {
+  return (
+    <div class="table-frame" tabIndex={0} role="region" aria-label="Turns by agent and day">
+      <table>
+        <thead>
+          <tr><th>Day</th><th>Agent</th><th>Turns</th><th>Failed</th><th>Put off</th><th>In</th><th>Cached</th><th>Out</th><th>Cost</th><th>Time</th></tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, ROWS).map((row) => (
+            <tr key={`${row.day}${row.agent}`}>
+              <td class="data">{row.day}</td><td class="data">{row.agent}</td><td class="data">{row.turns}</td>
+              <td class="data">{row.failed}</td><td class="data">{row.deferred}</td><td class="data">{count(row.input_tokens)}</td>
+              <td class="data">{count(row.cache_read_tokens)}</td><td class="data">{count(row.output_tokens)}</td>
+              <td class="data">{dollars(row.cost_micro_usd)}</td><td class="data">{span(row.duration_ms)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
 
 export function Stats() {
+  const days = useSignal(30);
   const totals = useSignal<DayTotal[] | undefined>(undefined);
   useEffect(() => {
-    hive.totals(DAYS).then((page) => (totals.value = page.totals), complain);
-  }, []);
+    hive.totals(days.value).then((page) => (totals.value = page.totals), complain);
+  }, [days.value]);
   const rows = totals.value;
-  if (rows === undefined) return <Nothing title="Loading …" />;
-  if (rows.length === 0) {
-    return <Nothing title="No turns in the last 30 days."><p>Every turn of an agent is counted here.</p></Nothing>;
-  }
-  const days = [...new Set(rows.map((row) => row.day))].sort();
-  const cost = (day: string): number => rows.filter((row) => row.day === day).reduce((sum, row) => sum + row.cost_micro_usd, 0);
-  const most = Math.max(1, ...days.map(cost));
   return (
     <section class="panel" aria-label="Turn statistics">
-      <h2>Cost per day <span class="dim">last {DAYS} days</span></h2>
-      <div class="bars" role="img" aria-label={days.map((day) => `${day}: ${dollars(cost(day))}`).join(", ")}>
-        {days.map((day) => <div key={day} title={`${day}: ${dollars(cost(day))}`} style={{ height: `${(cost(day) / most) * 100}%` }} />)}
-      </div>
-      <div class="table-frame">
-        <table>
-          <thead>
-            <tr><th>Day</th><th>Agent</th><th>Turns</th><th>Failed</th><th>Put off</th><th>In</th><th>Cached</th><th>Out</th><th>Cost</th><th>Time</th></tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={`${row.day}${row.agent}`}>
-                <td class="data">{row.day}</td><td class="data">{row.agent}</td><td class="data">{row.turns}</td>
-                <td class="data">{row.failed}</td><td class="data">{row.deferred}</td><td class="data">{count(row.input_tokens)}</td>
-                <td class="data">{count(row.cache_read_tokens)}</td><td class="data">{count(row.output_tokens)}</td>
-                <td class="data">{dollars(row.cost_micro_usd)}</td><td class="data">{span(row.duration_ms)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <h2>
+        Statistics
+        <select aria-label="How far back" value={days.value} onChange={(event) => (days.value = Number(event.currentTarget.value))}>
+          {[7, 30, 90, 365].map((value) => <option key={value} value={value}>last {value} days</option>)}
+        </select>
+      </h2>
+      {rows === undefined ? <Nothing title="Loading …" /> : rows.length === 0 ? (
+        <Nothing title={`No turns in the last ${days.value} days.`}><p>Every turn of an agent is counted here.</p></Nothing>
+      ) : (
+        <>
+          <Charts rows={rows} />
+          <TotalsTable rows={rows} />
+          {rows.length > ROWS && <p class="dim">The newest {ROWS} of {rows.length} rows; <code>hive-c0re stats</code> has all.</p>}
+        </>
+      )}
     </section>
   );
 }

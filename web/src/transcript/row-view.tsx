@@ -1,10 +1,12 @@
 // One row of what an agent did.
 
+import { Markdown } from "../ui/rich.tsx";
+import { count } from "../ui/numbers.ts";
 import { Ago, span } from "../ui/time.tsx";
-import { Change } from "./change.tsx";
 import { Folded } from "./folded.tsx";
-import { fields, type Row, text } from "./rows.ts";
-import { headline, shortName } from "./tools.ts";
+import { headline, shortName } from "./headlines.ts";
+import { fields, type Row, type Tokens } from "./rows.ts";
+import { rendererOf } from "./tools/table.ts";
 
 type Of<K extends Row["kind"]> = Extract<Row, { kind: K }>;
 
@@ -22,35 +24,26 @@ function Turn({ row }: { row: Of<"turn"> }) {
   );
 }
 
+/** What a step read and wrote, and how long it took when that was long. */
+function Cost({ tokens, took }: { tokens: Tokens | undefined; took?: number | undefined }) {
+  const said = [
+    ...(took !== undefined && took >= 1000 ? [span(took)] : []),
+    ...(tokens !== undefined && tokens.read + tokens.wrote > 0 ? [`${count(tokens.read)} → ${count(tokens.wrote)} tokens`] : []),
+  ];
+  return said.length === 0 ? null : <span class="dim cost"> {said.join(" · ")}</span>;
+}
+
 function Tool({ row }: { row: Of<"tool"> }) {
-  const input = fields(row.input);
-  const edited = row.tool === "Edit" || row.tool === "Write";
   const took = row.result && Date.parse(row.result.at) - Date.parse(row.at);
   return (
     <div class="tool-call">
       <div class="call">
         <span aria-hidden="true">→</span> <b title={row.tool}>{shortName(row.tool)}</b>{" "}
         <span class="value">{headline(row.tool, row.input)}</span>
-        {took !== undefined && took >= 1000 && <span class="dim"> {span(took)}</span>}
+        <Cost tokens={row.tokens} took={took} />
       </div>
-      {edited ? (
-        <details>
-          <summary class="dim">change</summary>
-          <Change before={text(input.old_string)} after={text(input.new_string) || text(input.content)} />
-        </details>
-      ) : (
-        <details>
-          <summary class="dim">arguments</summary>
-          <pre>{JSON.stringify(row.input, null, 2)}</pre>
-        </details>
-      )}
-      {row.result === undefined ? (
-        <div class="dim running">…</div>
-      ) : (
-        <div class={row.result.failed ? "result bad" : "result"}>
-          <Folded text={row.result.text || "(nothing)"} label={<span aria-hidden="true">←</span>} />
-        </div>
-      )}
+      <div class="detail">{rendererOf(row.tool)({ tool: row.tool, input: fields(row.input), result: row.result })}</div>
+      {row.result === undefined && <div class="dim running">…</div>}
     </div>
   );
 }
@@ -62,6 +55,7 @@ function End({ row }: { row: Of<"end"> }) {
       {row.ok ? "✓ turn ok" : `✗ turn fail${row.outcome && ` (${row.outcome})`}`}
       {row.note !== "" && ` — ${row.note}`}
       <span class="dim">{took}</span>
+      <Cost tokens={row.tokens} />
     </footer>
   );
 }
@@ -75,11 +69,16 @@ export function RowView({ row }: { row: Row }) {
     case "end":
       return <End row={row} />;
     case "text":
-      return <p class="said">{row.text}</p>;
+      return (
+        <div class="said">
+          <Markdown text={row.text} />
+          <Cost tokens={row.tokens} />
+        </div>
+      );
     case "thinking":
       return (
         <details class="thinking">
-          <summary>thinking</summary>
+          <summary>thinking<Cost tokens={row.tokens} /></summary>
           <p>{row.text || "(not shown by the model)"}</p>
         </details>
       );

@@ -60,3 +60,40 @@ test("whatever an agent writes, nothing breaks", () => {
   }
   assert.ok(transcript.rows.every((row) => typeof row.id === "string"));
 });
+
+test("an event that comes twice is shown once, and another log begins anew", () => {
+  const transcript = new Transcript();
+  const note = (at: number): EventRow => ({ seq: at, at: "2026-01-02T03:04:05Z", about: "ada", kind: "note", data: { text: `n${at}` } });
+  transcript.add(note(5), "1");
+  transcript.add(note(6), "1");
+  transcript.add(note(5), "1");
+  assert.equal(transcript.rows.length, 2);
+  transcript.add(note(1), "2");
+  assert.equal(transcript.rows.length, 3, "the numbers of another log are its own");
+});
+
+test("earlier events go before, and a call is completed across the border of two pages", () => {
+  const transcript = new Transcript();
+  const call = assistant({ type: "tool_use", id: "t9", name: "Read", input: {} });
+  const result = stream({ type: "user", message: { content: [{ type: "tool_result", tool_use_id: "t9", content: "here" }] } });
+  const later = assistant({ type: "text", text: "later" });
+  transcript.add(result);
+  transcript.add(later);
+  assert.deepEqual(transcript.rows.map((row) => row.kind), ["text"]);
+  transcript.prepend([call, result]);
+  assert.deepEqual(transcript.rows.map((row) => row.kind), ["tool", "text"]);
+  assert.equal(transcript.rows[0]?.kind === "tool" && transcript.rows[0].result?.text, "here");
+  assert.equal(transcript.raw(transcript.rows[0]?.id ?? ""), call);
+});
+
+test("what a step cost is said once, and summed up at the end", () => {
+  const transcript = new Transcript();
+  const step = (id: string, type: string): EventRow => stream({ type: "assistant", message: { id, usage: { input_tokens: 10, cache_read_input_tokens: 5, output_tokens: 2 }, content: [{ type, text: "x", thinking: "y" }] } });
+  transcript.add(event("turn_start", { from: "operator", body: "" }));
+  transcript.add(step("m1", "thinking"));
+  transcript.add(step("m1", "text"));
+  transcript.add(step("m2", "text"));
+  transcript.add(event("turn_end", { ok: true }));
+  const tokens = transcript.rows.map((row) => ("tokens" in row ? row.tokens : undefined));
+  assert.deepEqual(tokens, [undefined, { read: 15, wrote: 2 }, undefined, { read: 15, wrote: 2 }, { read: 30, wrote: 4 }]);
+});

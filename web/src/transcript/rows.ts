@@ -7,37 +7,107 @@ import type { EventRow } from "../api/types.ts";
 
 export type Row =
   | { kind: "turn"; id: string; at: string; from: string; body: string; unread: number; delivery: number }
-  | { kind: "text"; id: string; at: string; text: string }
-  | { kind: "thinking"; id: string; at: string; text: string }
-  | { kind: "tool"; id: string; at: string; tool: string; input: unknown; result?: ToolResult }
+  | { kind: "text"; id: string; at: string; text: string; tokens?: Tokens }
+  | { kind: "thinking"; id: string; at: string; text: string; tokens?: Tokens }
+  | { kind: "tool"; id: string; at: string; tool: string; input: unknown; result?: ToolResult; tokens?: Tokens }
   | { kind: "note"; id: string; at: string; text: string; tone: Tone }
-  | { kind: "end"; id: string; at: string; ok: boolean; outcome: string; note: string; took: number | undefined }
+  | { kind: "end"; id: string; at: string; ok: boolean; outcome: string; note: string; took: number | undefined; tokens: Tokens }
   | { kind: "gap"; id: string; at: string; dropped: number }
   | { kind: "login"; id: string; at: string; text: string };
 
 export type Tone = "plain" | "warn" | "bad";
 
+/** What one step, or a whole turn, read and wrote. */
+export interface Tokens {
+  read: number;
+  wrote: number;
+}
+
 export interface ToolResult {
   at: string;
+  /** The event that brought it. */
+  event: string;
   text: string;
   failed: boolean;
 }
 
 type Fields = Record<string, unknown>;
 
+/** The most events that are kept: the oldest go first. */
+const MOST = 60_000;
+
 /** Rows that grow with the events. `version` moves whenever a row was added or completed. */
 export class Transcript {
-  readonly rows: Row[] = [];
+  rows: Row[] = [];
   version = 0;
+  #events: EventRow[] = [];
+  /** Which log the events are of. */
+  epoch: string | undefined;
+  #last = 0;
   #calls = new Map<string, Row & { kind: "tool" }>();
   #began: string | undefined;
   #limited = "";
+  #message = "";
+  #spent: Tokens = { read: 0, wrote: 0 };
 
-  /** Takes the next event. */
-  add(event: EventRow): void {
+  /** Takes the next event. One that is known already is left out: a stream that resumes may repeat. */
+  add(event: EventRow, epoch?: string): void {
+    // The numbers of another log begin anew.
+    if (epoch !== undefined && epoch !== this.epoch) {
+      if (this.epoch !== undefined) this.#last = 0;
+      this.epoch = epoch;
+    }
+    if (event.seq <= this.#last) return;
+    this.#last = event.seq;
+    this.#events.push(event);
+    if (this.#events.length > MOST) {
+      this.#events = this.#events.slice(MOST / 4);
+      this.#rebuild();
+      return;
+    }
     const before = this.rows.length;
     const done = this.#event(event);
     if (done || this.rows.length !== before) this.version++;
+  }
+
+  /** Puts events before all others; what began in them is completed by those that are there. */
+  prepend(events: EventRow[]): void {
+    const first = this.#events[0]?.seq ?? Infinity;
+    this.#events = [...events.filter((event) => event.seq < first), ...this.#events];
+    this.#last = Math.max(this.#last, this.#events.at(-1)?.seq ?? 0);
+    this.#rebuild();
+  }
+
+  /** Says that events are missing here. */
+  gap(): void {
+    this.rows.push({ kind: "gap", id: `gap${this.version}`, at: new Date().toISOString(), dropped: 0 });
+    this.version++;
+  }
+
+  /** The oldest event that is here. */
+  get first(): number | undefined {
+    return this.#events[0]?.seq;
+  }
+
+  /** The newest event that is here. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** The event behind a row, as the host told it. */
+  raw(id: string): EventRow | undefined {
+    const seq = Number(/^e(\d+)/.exec(id)?.[1]);
+    return this.#events.find((event) => event.seq === seq);
+  }
+
+  #rebuild(): void {
+    this.rows = [];
+    this.#calls.clear();
+    this.#began = undefined;
+    this.#limited = "";
+    this.#message = "";
+    for (const event of this.#events) this.#event(event);
+    this.version++;
   }
 
   #event(event: EventRow): boolean {
@@ -46,6 +116,7 @@ export class Transcript {
     switch (event.kind) {
       case "turn_start":
         this.#began = at;
+        this.#spent = { read: 0, wrote: 0 };
         this.rows.push({
           kind: "turn", id, at,
           from: text(data.from), body: text(data.body),
@@ -57,6 +128,7 @@ export class Transcript {
           kind: "end", id, at,
           ok: data.ok === true, outcome: text(data.outcome), note: text(data.note),
           took: this.#began === undefined ? undefined : Date.parse(at) - Date.parse(this.#began),
+          tokens: this.#spent,
         });
         this.#began = undefined;
         this.#calls.clear();
@@ -82,7 +154,7 @@ export class Transcript {
       case "assistant":
         return this.#blocks(id, at, value);
       case "user":
-        return this.#results(at, value);
+        return this.#results(id, at, value);
       case "rate_limit_event":
         return this.#limit(id, at, fields(value.rate_limit_info));
       case "system":
@@ -94,14 +166,16 @@ export class Transcript {
 
   #blocks(id: string, at: string, value: Fields): boolean {
     let added = false;
+    const tokens = this.#tokens(value);
     blocks(value).forEach((block, index) => {
       const row = `${id}.${index}`;
+      const step = index === 0 && tokens !== undefined ? { tokens } : {};
       if (block.type === "text" && text(block.text).trim() !== "") {
-        this.rows.push({ kind: "text", id: row, at, text: text(block.text) });
+        this.rows.push({ kind: "text", id: row, at, text: text(block.text), ...step });
       } else if (block.type === "thinking") {
-        this.rows.push({ kind: "thinking", id: row, at, text: text(block.thinking) });
+        this.rows.push({ kind: "thinking", id: row, at, text: text(block.thinking), ...step });
       } else if (block.type === "tool_use") {
-        const call: Row = { kind: "tool", id: row, at, tool: text(block.name), input: block.input };
+        const call: Row = { kind: "tool", id: row, at, tool: text(block.name), input: block.input, ...step };
         this.rows.push(call);
         this.#calls.set(text(block.id), call);
       } else {
@@ -112,13 +186,25 @@ export class Transcript {
     return added;
   }
 
-  #results(at: string, value: Fields): boolean {
+  /** What a step cost; its blocks come one by one and repeat it. */
+  #tokens(value: Fields): Tokens | undefined {
+    const message = fields(value.message);
+    const usage = fields(message.usage);
+    if (text(message.id) === "" || message.id === this.#message) return undefined;
+    this.#message = text(message.id);
+    const read = number(usage.input_tokens) + number(usage.cache_read_input_tokens) + number(usage.cache_creation_input_tokens);
+    const tokens = { read, wrote: number(usage.output_tokens) };
+    this.#spent = { read: this.#spent.read + read, wrote: this.#spent.wrote + tokens.wrote };
+    return tokens;
+  }
+
+  #results(id: string, at: string, value: Fields): boolean {
     let completed = false;
     for (const block of blocks(value)) {
       if (block.type !== "tool_result") continue;
       const call = this.#calls.get(text(block.tool_use_id));
       if (call === undefined) continue;
-      call.result = { at, text: flat(block.content), failed: block.is_error === true };
+      call.result = { at, event: id, text: flat(block.content), failed: block.is_error === true };
       completed = true;
     }
     return completed;

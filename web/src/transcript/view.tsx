@@ -1,23 +1,44 @@
 // The rows on the screen: only a window of them, following the end unless the reader scrolled away.
 
 import { type Signal, useSignal, useSignalEffect } from "@preact/signals";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Nothing } from "../ui/nothing.tsx";
+import { RowMenu } from "./row-menu.tsx";
 import { RowView } from "./row-view.tsx";
-import type { Transcript } from "./rows.ts";
+import type { Row, Transcript } from "./rows.ts";
 
 /** How many rows are on the page at most, and how many come with a step upwards. */
-const WINDOW = 300;
-const STEP = 150;
+const WINDOW = 200;
+const STEP = 100;
 const NEAR = 80;
 
-export function TranscriptView({ transcript, version }: { transcript: Transcript; version: Signal<number> }) {
+interface Props {
+  transcript: Transcript;
+  version: Signal<number>;
+  /** Whether the host has earlier events, and how to get them. */
+  earlier: Signal<"none" | "some" | "loading">;
+  load: () => Promise<void>;
+  /** The address of an event. */
+  link: (id: string) => string;
+  /** The event to show first. */
+  wanted: string | undefined;
+  empty: string;
+}
+
+function matches(row: Row, wanted: string): boolean {
+  return JSON.stringify(row).toLowerCase().includes(wanted);
+}
+
+export function TranscriptView({ transcript, version, earlier, load, link, wanted, empty }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const following = useSignal(true);
+  const following = useSignal(wanted === undefined);
   const last = useSignal(0); // the end of the window, when not following
   const seen = useSignal(0);
+  const find = useSignal("");
   const moved = version.value;
-  const total = transcript.rows.length;
+  const sought = find.value.trim().toLowerCase();
+  const rows = sought === "" ? transcript.rows : transcript.rows.filter((row) => matches(row, sought));
+  const total = rows.length;
   const end = following.value ? total : Math.min(total, last.value);
   const start = Math.max(0, end - WINDOW);
 
@@ -27,6 +48,22 @@ export function TranscriptView({ transcript, version }: { transcript: Transcript
   useSignalEffect(() => {
     if (following.value) seen.value = version.value && transcript.rows.length;
   });
+  // A link to an event: bring its row into the window and to the reader.
+  useEffect(() => {
+    if (wanted === undefined) return;
+    const at = rows.findIndex((row) => row.id === wanted || row.id.startsWith(`${wanted}.`));
+    if (at < 0) return;
+    following.value = false;
+    last.value = Math.min(total, at + WINDOW / 2);
+    requestAnimationFrame(() => document.getElementById(rows[at]?.id ?? "")?.scrollIntoView({ block: "center" }));
+  }, [wanted, wanted === undefined ? 0 : total > 0 && earlier.value]);
+
+  async function more(): Promise<void> {
+    const before = total;
+    await load();
+    // The window stays on the same rows, which have moved down by what came before them.
+    last.value = last.value + Math.max(0, transcript.rows.length - before);
+  }
 
   function scrolled(): void {
     const element = box.current;
@@ -41,25 +78,37 @@ export function TranscriptView({ transcript, version }: { transcript: Transcript
     } else if (atEnd) {
       if (end >= total) following.value = true;
       else last.value = Math.min(total, end + STEP);
-    } else if (element.scrollTop < NEAR && start > 0) {
-      last.value = Math.max(WINDOW, end - STEP);
+    } else if (element.scrollTop < NEAR) {
+      if (start > 0) last.value = Math.max(WINDOW, end - STEP);
+      else if (earlier.value === "some" && sought === "") void more();
     }
   }
 
-  if (total === 0) {
+  if (transcript.rows.length === 0 && earlier.value === "none") {
     return (
       <Nothing title="Nothing has happened yet.">
-        <p>Send this agent a message below, and watch what it does here.</p>
+        <p>{empty}</p>
       </Nothing>
     );
   }
-  const fresh = total - seen.value;
+  const fresh = transcript.rows.length - seen.value;
   return (
     <div class="transcript-frame">
+      <div class="find">
+        <label class="hidden" for="filter">Find in what the agent did</label>
+        <input id="filter" placeholder="/ find" value={find.value} onInput={(event) => (find.value = event.currentTarget.value)} />
+        {sought !== "" && <span class="dim" role="status">{total} of {transcript.rows.length} rows</span>}
+      </div>
       <div class="transcript" ref={box} onScroll={scrolled} tabIndex={0} role="log" aria-label="What the agent does">
         {start > 0 && <p class="dim earlier">{start} earlier rows: scroll up</p>}
-        {transcript.rows.slice(start, end).map((row) => (
-          <div key={row.id} id={row.id} class={`row ${row.kind}`}>
+        {start === 0 && earlier.value !== "none" && (
+          <p class="dim earlier">
+            {earlier.value === "loading" ? "Loading earlier events …" : <button type="button" class="quiet" onClick={() => void more()}>Load earlier events</button>}
+          </p>
+        )}
+        {rows.slice(start, end).map((row) => (
+          <div key={row.id} id={row.id} class={`row ${row.kind}${row.id === wanted ? " wanted" : ""}`}>
+            <RowMenu raw={() => transcript.raw(row.id)} link={link(row.id)} />
             <RowView row={row} />
           </div>
         ))}

@@ -1,6 +1,9 @@
 // States as word, sign and colour: none of them alone.
 
-import type { AgentState } from "../api/types.ts";
+import type { AgentRow, AgentState } from "../api/types.ts";
+import { Action } from "./action.tsx";
+import { known } from "./known.ts";
+import { word } from "./settings.ts";
 
 const SIGNS: Record<AgentState, [sign: string, words: string, tone: string]> = {
   external: ["◌", "external", "plain"],
@@ -16,7 +19,7 @@ const SIGNS: Record<AgentState, [sign: string, words: string, tone: string]> = {
 };
 
 export function StateBadge({ state, tool }: { state: AgentState; tool?: string | null | undefined }) {
-  const [sign, words, tone] = SIGNS[state] ?? ["?", state, "plain"];
+  const [sign, words, tone] = known(SIGNS, state) ?? ["?", state, "plain"];
   return (
     <span class={`badge ${tone}`} data-state={state}>
       <span aria-hidden="true">{sign}</span> {words}
@@ -31,6 +34,31 @@ export function NoIsolation({ runtime }: { runtime: string }) {
     <span class="badge warn" title="It runs as a plain process: it can read what the hive's own user can.">
       no isolation
     </span>
+  );
+}
+
+export function HostNetwork({ runtime, network }: { runtime: string; network?: string | null | undefined }) {
+  if (network !== "host" || runtime === "process") return null;
+  return (
+    <span class="badge warn" title="It is on the host's network: it reaches this machine's own services.">
+      host network
+    </span>
+  );
+}
+
+/** A wait for a usage limit that somebody else on the same credential met. */
+export function Held({ until }: { until: string | null }) {
+  if (until === null || Date.parse(until) < Date.now()) return null;
+  return <span class="badge warn">held until {new Date(until).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}</span>;
+}
+
+/** The badge of an agent that runs an older build is itself the button that renews it. */
+export function Stale({ agent, rebuild }: { agent: AgentRow; rebuild: () => Promise<unknown> }) {
+  if (agent.stale !== true) return null;
+  return (
+    <Action run={rebuild} class="badge warn small" title="It was built by another version of the hive" done={`${agent.name} is rebuilt.`}>
+      stale · {word("Rebuild")}
+    </Action>
   );
 }
 

@@ -11,12 +11,15 @@ export interface Choice {
 const KEYS: [string, string][] = [
   ["Ctrl/⌘ K", "go to a page or an agent"],
   ["/", "filter the list"],
+  ["j · k", "next, previous item that needs you"],
+  ["a · d · c", "approve or answer, deny or discard, comment, on the item with the focus"],
   ["Enter · Shift Enter", "send · new line, in a message"],
   ["↑", "the message before, in an empty box"],
   ["?", "these keys"],
 ];
 
-function typing(event: KeyboardEvent): boolean {
+/** Whether a key goes into a field. */
+export function typing(event: KeyboardEvent): boolean {
   const target = event.target as HTMLElement | null;
   return target !== null && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }

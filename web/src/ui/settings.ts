@@ -1,5 +1,6 @@
 // What the viewer chose: colours, and the spelling of the original as a switch.
 
+import { known } from "./known.ts";
 import { effect, signal } from "@preact/signals";
 
 export type Colours = "auto" | "dark" | "light";
@@ -21,6 +22,8 @@ const LEET: Record<string, string> = {
   Restart: "R3ST4RT",
   Stop: "ST0P",
   Start: "ST4RT",
+  Pause: "P4US3",
+  Resume: "R3SUM3",
   Destroy: "DESTR0Y",
   "Update all": "UPD4TE 4LL",
   "Request spawn": "R3QU3ST SP4WN",
@@ -29,7 +32,7 @@ const LEET: Record<string, string> = {
 
 /** A word on a button, spelled as the viewer likes it. */
 export function word(plain: string): string {
-  return spelling.value === "leet" ? (LEET[plain] ?? plain) : plain;
+  return spelling.value === "leet" ? (known(LEET, plain) ?? plain) : plain;
 }
 
 function stored<T extends string>(key: string, known: readonly T[], otherwise: T): T {

@@ -30,6 +30,7 @@ export function tell(text: string): void {
 }
 
 export function complain(error: unknown): void {
+  if (error instanceof ApiError && error.status === 401) return; // The sign-in page says it.
   const hint = error instanceof ApiError ? error.hint : undefined;
   const offline = error instanceof TypeError;
   const text = offline ? "The host does not answer." : error instanceof Error ? error.message : String(error);

@@ -126,7 +126,7 @@ async fn make_agent(
                 .and_then(|name| name.parse().ok()),
             runtime: config.runtime,
             engine: config.engine.as_ref().map(ToString::to_string),
-            model: config.model.as_ref().map(ToString::to_string),
+            model: config.model.as_ref().map(|model| model.as_str().to_owned()),
         };
         hive_store::failpoint!("approvals::before_effect");
         let made = spawn::create(Arc::clone(host), command, content.tree, &message).await;
@@ -246,6 +246,10 @@ async fn settle_into(host: &Arc<Host>, agent: &AgentName) -> Result<Done, WireEr
         .approvals
         .on_disk(move |_| Ok(configs.reload(&name)))
         .await?;
+    let (found, _) = host.find(agent.clone()).await?;
+    if let Err(error) = host.open_gateway(&found) {
+        tracing::error!(%agent, %error, "cannot open its way to the model");
+    }
     let text = |value: Option<String>| value.unwrap_or_default();
     host.supervisor
         .reconfigure(

@@ -18,7 +18,7 @@ use super::{
     lobby::Lobby,
     stopping,
 };
-use crate::{config::Config, metrics::Metrics, roster::Roster};
+use crate::{config::Config, metrics::Metrics, pauses::Pauses, roster::Roster, server::together};
 
 /// The most jobs in one group: beyond, an answer would wait for work it has nothing to do with.
 const GROUP: usize = 1_024;
@@ -29,6 +29,8 @@ pub struct Parts {
     pub store: Store,
     /// Who is in the hive.
     pub roster: Roster,
+    /// Who begins no turn.
+    pub pauses: Pauses,
     /// How the hive is set up.
     pub config: Arc<Config>,
     /// Where events go.
@@ -36,6 +38,9 @@ pub struct Parts {
     /// What is counted.
     pub metrics: Arc<Metrics>,
 }
+
+/// From this many answers on they are encoded first and then written one right after the other.
+const TOGETHER_FROM: usize = 4;
 
 /// How many connections are heard before the next group begins: all that are ready, within reason.
 const HEARD_PER_GROUP: u32 = 512;
@@ -214,7 +219,11 @@ impl Work {
             };
         }
         self.askers.keep();
-        answers.into_iter().for_each(|say| say(None));
+        if answers.len() < TOGETHER_FROM {
+            answers.into_iter().for_each(|say| say(None));
+        } else {
+            together(|| answers.into_iter().for_each(|say| say(None)));
+        }
         for event in spoken.events {
             self.parts.events.publish(event);
         }
@@ -237,6 +246,7 @@ impl Work {
         let mut desk = Desk {
             group: self.parts.store.begin(now)?,
             roster: &mut self.parts.roster,
+            pauses: &mut self.parts.pauses,
             config: &self.parts.config,
             lobby: &mut self.lobby,
             askers: &mut self.askers,
@@ -269,11 +279,12 @@ impl Work {
     /// Reads again what a group that was undone may have changed in mind.
     fn read_again(&mut self) -> Result<(), StoreError> {
         let looked_up = self.parts.store.one(Timestamp::now(), |tx| {
-            Ok((Agenda::look_up(tx)?, tx.living_agents()?))
+            Ok((Agenda::look_up(tx)?, tx.living_agents()?, tx.pauses()?))
         })?;
         match looked_up {
-            Ok((next, agents)) => {
+            Ok((next, agents, pauses)) => {
                 self.agenda = next;
+                self.parts.pauses = Pauses::new(pauses);
                 self.parts.roster = Roster::new(agents);
             }
             Err(refusal) => tracing::error!(%refusal, "cannot read the hive again"),

@@ -6,7 +6,7 @@ use hive_wire::{WireError, agent::Messages, host::Inbox};
 
 use super::Host;
 
-pub(super) async fn run(host: Arc<Host>, command: Inbox) -> Result<Messages, WireError> {
+pub(crate) async fn run(host: Arc<Host>, command: Inbox) -> Result<Messages, WireError> {
     let page = host
         .read(move |readers| readers.operator_inbox(command.after))
         .await?;

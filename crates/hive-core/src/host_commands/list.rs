@@ -18,14 +18,7 @@ use crate::{
 };
 
 pub(crate) async fn run(host: Arc<Host>, List {}: List) -> Result<Agents, WireError> {
-    let rows = host.broker.run(|desk| {
-        let agents: Vec<AgentRecord> = desk.roster.iter().cloned().collect();
-        agents
-            .into_iter()
-            .map(|agent| with_inbox(desk, agent))
-            .collect::<Result<Vec<_>, _>>()
-    });
-    let agents = rows
+    let agents = everybody(&host)
         .await?
         .into_iter()
         .map(|(agent, inbox)| row(&host, agent, &inbox))
@@ -34,6 +27,18 @@ pub(crate) async fn run(host: Arc<Host>, List {}: List) -> Result<Agents, WireEr
         agents,
         rehearsed: host.supervisor.model().rehearsed,
     })
+}
+
+/// Every agent with how its inbox stands, by name.
+pub(crate) async fn everybody(host: &Host) -> Result<Vec<(AgentRecord, InboxStatus)>, WireError> {
+    let rows = host.broker.run(|desk| {
+        let agents: Vec<AgentRecord> = desk.roster.iter().cloned().collect();
+        agents
+            .into_iter()
+            .map(|agent| with_inbox(desk, agent))
+            .collect()
+    });
+    rows.await
 }
 
 /// How an agent stands, as far as its process and its harness tell.
@@ -74,6 +79,8 @@ pub(crate) fn stands(
         pid: standing.as_ref().and_then(|standing| standing.pid),
         note: standing
             .map(|standing| standing.problem)
+            .filter(|problem| !problem.is_empty())
+            .or(facts.paused)
             .unwrap_or_default(),
         status: facts.line.text,
     }
@@ -89,11 +96,12 @@ pub(crate) fn with_inbox(
 }
 
 /// An agent as the operator sees it.
-pub(super) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> AgentRow {
+pub(crate) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> AgentRow {
     let address = match &host.config.hive.domain {
         Some(domain) => format!("{}@{domain}", agent.name),
         None => agent.name.to_string(),
     };
+    let own = host.approvals.configs.get(&agent.name);
     let stands = stands(&host.supervisor, &host.harnesses, &agent);
     AgentRow {
         stale: host.supervisor.is_stale(&agent),
@@ -107,6 +115,8 @@ pub(super) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> Agent
         pid: stands.pid,
         note: stands.note,
         status: stands.status,
+        network: (agent.runtime != Runtime::None)
+            .then(|| host.config.agents.network(own.network, agent.runtime)),
         runtime: agent.runtime,
         parent: agent.parent,
         unread: inbox.unread,

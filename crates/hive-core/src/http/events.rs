@@ -27,6 +27,7 @@ use super::{
     auth::Token,
     input::Target,
     output::{self, Refused},
+    shared::{Key, Ready},
     stats::Asked,
 };
 
@@ -45,7 +46,12 @@ pub(super) struct Filter {
     recent: Option<usize>,
     /// Only events about this agent, or `operator`.
     about: Option<String>,
+    /// Of what harnesses tell in detail, only what is about this agent; `-` for nobody.
+    watch: Option<String>,
 }
+
+/// What harnesses tell in detail: the bulk of the log, and news to whoever watches the agent alone.
+const DETAILS: [&str; 3] = ["stream", "note", "login"];
 
 /// Events about one agent.
 pub(super) async fn of_agent(
@@ -78,7 +84,8 @@ pub(super) fn id(position: EventPosition) -> String {
     format!("{}-{}", position.epoch, position.seq)
 }
 
-fn parse_id(text: &str) -> Option<EventPosition> {
+/// What an id of an event says.
+pub(super) fn parse_id(text: &str) -> Option<EventPosition> {
     let (epoch, seq) = text.trim().split_once('-')?;
     let number = |text: &str| text.parse::<i64>().ok().filter(|number| *number >= 0);
     Some(EventPosition {
@@ -113,6 +120,7 @@ fn open(
     let feed = Feed {
         after: after.or_else(|| (recent == 0).then(|| site.host.events.position())),
         first: recent.max(1),
+        watch: filter.watch,
         site,
         token,
         about,
@@ -132,6 +140,7 @@ struct Feed {
     site: Site,
     token: Token,
     about: Option<String>,
+    watch: Option<String>,
     after: Option<EventPosition>,
     /// How many events the first page has, when it has no place to go on from.
     first: usize,
@@ -156,10 +165,33 @@ impl Feed {
             {
                 return None;
             }
-            let page = self.read().await?;
+            let key = self.after.map(|after| Key {
+                after,
+                about: self.about.clone(),
+                watch: self.watch.clone(),
+            });
+            if let Some(page) = key.as_ref().and_then(|key| self.site.shared.get(key)) {
+                self.after = Some(page.next);
+                return Some((Ok(page.bytes), self));
+            }
+            let mut page = self.read().await?;
             self.after = Some(page.next);
-            if !page.events.is_empty() || page.gap {
-                return Some((Ok(write_page(&page).into()), self));
+            let had_events = !page.events.is_empty();
+            if let Some(watched) = &self.watch {
+                let is_news = |event: &EventRow| {
+                    event.about == *watched || !DETAILS.contains(&event.kind.as_str())
+                };
+                page.events.retain(is_news);
+            }
+            if had_events || page.gap {
+                let ready = Ready {
+                    next: page.next,
+                    bytes: write_page(&page).into(),
+                };
+                if let Some(key) = key {
+                    self.site.shared.keep(key, &ready);
+                }
+                return Some((Ok(ready.bytes), self));
             }
             // Cancel-safe: both only wait.
             let is_news = tokio::select! {

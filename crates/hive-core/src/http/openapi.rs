@@ -7,7 +7,7 @@ use axum::{
 use serde_json::{Map, Value, json};
 
 use super::{
-    Site,
+    Site, schemas,
     table::{self, Field, Route},
 };
 use crate::access::Audience;
@@ -25,13 +25,15 @@ fn document(audience: &Audience, routes: &[Route]) -> Value {
             .or_insert_with(|| json!({}));
         item[route.method.to_lowercase()] = operation(route);
     }
+    let mut schemas = schemas::components();
+    schemas.insert("Error".to_owned(), error_schema());
     json!({
         "openapi": "3.1.0",
         "info": {"title": title, "version": env!("CARGO_PKG_VERSION")},
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Error": error_schema()},
+            "schemas": schemas,
         },
     })
 }
@@ -46,10 +48,10 @@ fn operation(route: &Route) -> Value {
     let mut operation = json!({
         "summary": route.summary,
         "responses": {
-            "200": {"description": "It was done."},
+            "200": done(route.answer),
             "default": {
                 "description": "Why not.",
-                "content": {"application/json": {
+                "content": {"application/problem+json": {
                     "schema": {"$ref": "#/components/schemas/Error"},
                 }},
             },
@@ -71,6 +73,20 @@ fn operation(route: &Route) -> Value {
         operation["parameters"] = parameters.into();
     }
     operation
+}
+
+/// What a good answer holds.
+fn done(shape: Option<&str>) -> Value {
+    match shape {
+        None => json!({"description": "It was done."}),
+        Some(name) => {
+            let schema = json!({"$ref": format!("#/components/schemas/{name}")});
+            json!({
+                "description": "It was done.",
+                "content": {"application/json": {"schema": schema}},
+            })
+        }
+    }
 }
 
 fn path_parameters(path: &str) -> Vec<Value> {
@@ -113,4 +129,30 @@ fn error_schema() -> Value {
         },
         "required": ["ok", "error"],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// The page's types are made from this file: `HIVE_BLESS=1` writes it anew, and
+    /// `npm run types` in `web/` the types.
+    #[test]
+    fn the_document_in_the_repository_is_this_one() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+        let routes = table::routes(&Audience::Operator);
+        let document = document(&Audience::Operator, &routes);
+        let text = format!("{}\n", serde_json::to_string_pretty(&document).unwrap());
+        if std::env::var_os("HIVE_BLESS").is_some() {
+            std::fs::write(&file, &text).unwrap();
+        }
+        let kept = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(
+            kept == text,
+            "docs/openapi.json is out of date: run this test with HIVE_BLESS=1, then `npm run \
+             types` in web/"
+        );
+    }
 }

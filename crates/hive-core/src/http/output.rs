@@ -1,4 +1,5 @@
-//! Answers in the wire's own shape: `{"ok":true,…}` or `{"ok":false,"error":{…}}`.
+//! Answers in the wire's own shape: `{"ok":true,…}` or `{"ok":false,"error":{…}}`. An error is a
+//! problem document (RFC 9457) besides, for tools that know those.
 
 use axum::{
     http::{StatusCode, header},
@@ -6,6 +7,19 @@ use axum::{
 };
 use hive_wire::{ErrorCode, WireError, command::encode_reply};
 use serde::Serialize;
+
+/// An error in both shapes.
+#[derive(Serialize)]
+struct Problem<'a> {
+    ok: bool,
+    error: &'a WireError,
+    #[serde(rename = "type")]
+    kind: String,
+    title: &'a str,
+    status: u16,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    detail: &'a str,
+}
 
 /// What comes of an action, as an answer.
 pub(super) fn answer<T: Serialize>(outcome: Result<T, WireError>) -> Response {
@@ -17,7 +31,17 @@ pub(super) fn answer<T: Serialize>(outcome: Result<T, WireError>) -> Response {
 
 /// An error with a status of its own.
 pub(super) fn error_with(status: StatusCode, error: &WireError) -> Response {
-    json(status, encode_reply::<()>(Err(error), None))
+    let problem = Problem {
+        ok: false,
+        error,
+        kind: format!("urn:hyperhive:error:{}", error.code),
+        title: &error.message,
+        status: status.as_u16(),
+        detail: &error.hint,
+    };
+    let body = serde_json::to_vec(&problem).expect("texts and numbers encode");
+    let kind = [(header::CONTENT_TYPE, "application/problem+json")];
+    (status, kind, body).into_response()
 }
 
 /// What is refused before it gets to an action.

@@ -1,13 +1,11 @@
 //! Every route of a port, once: for the router and for the OpenAPI document.
 
-use super::{Site, actions, call, events, login, mcp, openapi, own_files, shell, state, stats};
-use crate::access::Audience;
-use axum::{
-    extract::State,
-    http::header,
-    response::{IntoResponse, Response},
-    routing::{MethodRouter, delete, get, post},
+use super::{
+    Site, actions, call, events, files, log, login, mcp, metrics, notifier, openapi, own, past,
+    ready, reminders, render, shell, state, stats, tasks,
 };
+use crate::access::Audience;
+use axum::routing::{MethodRouter, delete, get, post};
 
 /// One route.
 pub(super) struct Route {
@@ -18,6 +16,8 @@ pub(super) struct Route {
     pub(super) guarded: bool,
     /// What the body or the query holds.
     pub(super) fields: &'static [Field],
+    /// The name of the shape of its answer, where that is described.
+    pub(super) answer: Option<&'static str>,
     pub(super) handler: MethodRouter<Site>,
 }
 
@@ -67,7 +67,30 @@ const HIVE_EVENTS: &[Field] = &[
     optional("after", "string"),
     optional("recent", "integer"),
     optional("about", "string"),
+    optional("watch", "string"),
 ];
+const PAST: &[Field] = &[optional("before", "string"), optional("limit", "integer")];
+const PATH: &[Field] = &[optional("path", "string")];
+const TAIL: &[Field] = &[optional("stream", "string"), optional("from", "integer")];
+const LOG: &[Field] = &[
+    optional("format", "string"),
+    optional("about", "string"),
+    optional("contains", "string"),
+    optional("limit", "integer"),
+];
+const REMINDER: &[Field] = &[
+    required("agent"),
+    Field {
+        name: "reminder_id",
+        kind: "integer",
+        required: true,
+    },
+];
+const PIECES: &[Field] = &[Field {
+    name: "pieces",
+    kind: "array",
+    required: true,
+}];
 
 /// Every route of a port of this audience.
 pub(super) fn routes(audience: &Audience) -> Vec<Route> {
@@ -83,7 +106,7 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
         "GET",
         "/icon",
         "The mark of the agent or of the hive",
-        get(own_files::icon),
+        get(shell::icon),
     );
     table.open(
         "GET",
@@ -91,6 +114,8 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
         "Whether the daemon answers",
         get(|| async { "ok\n" }),
     );
+    let what = "Whether the hive takes mail";
+    table.open("GET", "/readyz", what, get(ready::ready));
     table.open(
         "POST",
         "/api/login",
@@ -110,24 +135,17 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
         &[],
         get(openapi::show),
     );
+    let what = "What agents wrote, as parts that are safe to show";
+    table.post("/api/render", what, PIECES, post(render::render));
+    table.last().answer = Some("Rendered");
     match audience {
         Audience::Operator => {
-            table.get("/metrics", "Metrics for Prometheus", &[], get(metrics));
-            table.get("/api/state", "How the hive stands", &[], get(state::hive));
-            let what = "What happens in the hive, as server-sent events";
-            table.get("/api/events", what, HIVE_EVENTS, get(events::of_hive));
-            let what = "Sends a message as the operator";
-            table.post("/api/send", what, MESSAGE_TO, post(actions::send_to));
-            let what = "Any command of the host, as on its admin socket";
-            table.post("/api/call", what, COMMAND, post(call::call));
-            let what = "What the turns of all agents add up to, by day";
-            table.get("/api/stats", what, DAYS, get(stats::of_hive));
+            table.hive();
             table.agent("/api/agents/{name}");
         }
         Audience::Agent(_) => {
-            let about = "Files of the agent's own, sandboxed";
-            table.open("GET", "/files/", about, get(own_files::index));
-            table.open("GET", "/files/{*path}", about, get(own_files::file));
+            let what = "The agent's own static files, sandboxed";
+            table.open("GET", "/own/{*path}", what, get(own::file));
             table.agent("/api");
             table.tools();
         }
@@ -140,12 +158,59 @@ struct Table {
 }
 
 impl Table {
+    /// The routes about the whole hive.
+    fn hive(&mut self) {
+        self.get(
+            "/metrics",
+            "Metrics for Prometheus",
+            &[],
+            get(metrics::show),
+        );
+        self.get("/api/state", "How the hive stands", &[], get(state::hive));
+        self.last().answer = Some("HiveState");
+        let what = "What happens in the hive, as server-sent events";
+        self.get("/api/events", what, HIVE_EVENTS, get(events::of_hive));
+        let what = "Sends a message as the operator";
+        self.post("/api/send", what, MESSAGE_TO, post(actions::send_to));
+        let what = "Any command of the host, as on its admin socket";
+        self.post("/api/call", what, COMMAND, post(call::call));
+        let what = "What the turns of all agents add up to, by day";
+        self.get("/api/stats", what, DAYS, get(stats::of_hive));
+        let what = "The agents' reminders, the next one first";
+        self.get("/api/reminders", what, &[], get(reminders::list));
+        self.last().answer = Some("Reminders");
+        let what = "Deletes a reminder";
+        let cancel = post(reminders::cancel);
+        self.post("/api/reminders/cancel", what, REMINDER, cancel);
+        let what = "Who is told of what waits for the operator";
+        self.get("/api/notifier", what, &[], get(notifier::show));
+        self.last().answer = Some("NotifierState");
+        let what = "Tells them something, to see whether it arrives";
+        let test = post(notifier::test);
+        self.post("/api/notifier/test", what, &[], test);
+        let what = "The event log as a file";
+        self.get("/api/log", what, LOG, get(log::download));
+    }
+
     /// The routes about one agent, under its place.
     fn agent(&mut self, at: &str) {
         let at = |path: &str| format!("{at}/{path}");
         self.get(at("state"), "How the agent stands", &[], get(state::agent));
+        self.last().answer = Some("AgentPage");
         let what = "What happens to the agent, as server-sent events";
         self.get(at("events"), what, EVENTS, get(events::of_agent));
+        let what = "The agent's events page by page, backwards";
+        self.get(at("past"), what, PAST, get(past::past));
+        self.last().answer = Some("Past");
+        let what = "The agent's notes: a directory, or a file";
+        self.get(at("files"), what, PATH, get(files::show));
+        self.last().answer = Some("Look");
+        let what = "The agent's background commands, newest first";
+        self.get(at("tasks"), what, &[], get(tasks::list));
+        self.last().answer = Some("Tasks");
+        let what = "What such a command wrote";
+        self.get(at("tasks/{id}"), what, TAIL, get(tasks::tail));
+        self.last().answer = Some("TaskOutput");
         let what = "Sends the agent a message as the operator";
         self.post(at("send"), what, MESSAGE, post(actions::send));
         self.post(
@@ -225,6 +290,7 @@ impl Table {
             summary,
             guarded: false,
             fields: &[],
+            answer: None,
             handler,
         });
     }
@@ -256,12 +322,4 @@ impl Table {
     fn last(&mut self) -> &mut Route {
         self.routes.last_mut().expect("a route was just added")
     }
-}
-
-async fn metrics(State(site): State<Site>) -> Response {
-    let kind = [(
-        header::CONTENT_TYPE,
-        "application/openmetrics-text; version=1.0.0; charset=utf-8",
-    )];
-    (kind, site.metrics.render()).into_response()
 }

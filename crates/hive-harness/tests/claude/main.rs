@@ -9,6 +9,7 @@
 
 mod approvals;
 mod bash;
+mod gateway;
 mod limits;
 mod plugs;
 mod sessions;

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension, Params, Statement, params, types::
 use serde_json::{Value, json};
 
 use super::{
-    MAX_PAGE_BYTES, MAX_PAGE_EVENTS,
+    Earlier, MAX_PAGE_BYTES, MAX_PAGE_EVENTS,
     event::{Record, TOO_LARGE, encoded_len},
     stream,
 };
@@ -28,6 +28,26 @@ const NEWEST_FIRST: &str = "SELECT body, NULL FROM chunk ORDER BY first DESC";
 const NEWEST_FIRST_ABOUT: &str = "
     SELECT c.body, a.places FROM chunk_about AS a CROSS JOIN chunk AS c ON c.first = a.first
     WHERE a.about = ?1 ORDER BY a.first DESC";
+const EARLIER: &str = "SELECT body, NULL FROM chunk WHERE first < ?1 ORDER BY first DESC";
+const EARLIER_ABOUT: &str = "
+    SELECT c.body, a.places FROM chunk_about AS a CROSS JOIN chunk AS c ON c.first = a.first
+    WHERE a.about = ?2 AND a.first < ?1 ORDER BY a.first DESC";
+
+/// Reads a page of the past; see [`super::EventLog::read_before`].
+pub(super) fn page_before(
+    connection: &mut Connection,
+    before: i64,
+    limit: usize,
+    about: Option<&str>,
+) -> rusqlite::Result<Earlier> {
+    let snapshot = connection.transaction()?;
+    let mut found = Found::new(limit, about);
+    found.before(&snapshot, before)?;
+    Ok(Earlier {
+        events: found.rows,
+        more: found.full,
+    })
+}
 
 /// Reads a page; see [`super::EventLog::read`].
 pub(super) fn page(
@@ -88,6 +108,8 @@ enum Order {
     /// From the first event after this number.
     After(i64),
     NewestFirst,
+    /// From the last event before this number, backwards.
+    Before(i64),
 }
 
 /// The events of a page as they are found.
@@ -143,6 +165,20 @@ impl<'a> Found<'a> {
         Ok(())
     }
 
+    /// Finds the last events before number `end`, and leaves them oldest first.
+    fn before(&mut self, connection: &Connection, end: i64) -> rusqlite::Result<()> {
+        let from = Order::Before(end);
+        if let Some(about) = self.about {
+            let mut chunks = connection.prepare_cached(EARLIER_ABOUT)?;
+            self.search(&mut chunks, params![end, about], from)?;
+        } else {
+            let mut chunks = connection.prepare_cached(EARLIER)?;
+            self.search(&mut chunks, params![end], from)?;
+        }
+        self.rows.reverse();
+        Ok(())
+    }
+
     /// Takes events from chunk after chunk until the page is full.
     fn search(
         &mut self,
@@ -168,6 +204,10 @@ impl<'a> Found<'a> {
                     self.add_all(later);
                 }
                 Order::NewestFirst => self.add_all(records.iter().rev()),
+                Order::Before(end) => {
+                    let earlier = records.iter().filter(|record| record.0 < end);
+                    self.add_all(earlier.rev());
+                }
             }
         }
         Ok(())
@@ -259,13 +299,14 @@ mod tests {
             let rows = statement.query_map(rusqlite::params_from_iter(nulls), |row| row.get(3));
             rows.unwrap().map(Result::unwrap).collect()
         };
-        for sql in [OLDEST_FIRST_ABOUT, NEWEST_FIRST_ABOUT] {
+        for sql in [OLDEST_FIRST_ABOUT, NEWEST_FIRST_ABOUT, EARLIER_ABOUT] {
             let plan = plan(sql);
             assert!(plan[0].contains("USING PRIMARY KEY (about=?"), "{plan:?}");
             assert!(plan[1].contains("USING INTEGER PRIMARY KEY"), "{plan:?}");
             assert_eq!(plan.len(), 2, "{plan:?}");
         }
         assert_eq!(plan(OLDEST_FIRST).len(), 1);
+        assert_eq!(plan(EARLIER).len(), 1);
         assert_eq!(plan(NEWEST_FIRST), ["SCAN chunk"], "in order of its key");
     }
 }

@@ -1,5 +1,6 @@
 //! What the operator gives to agents and sees of their schedules.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -24,7 +25,7 @@ pub struct PermissionList {
 }
 
 /// What one agent may do.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PermissionRow {
     /// Which agent.
     pub name: AgentName,

@@ -1,5 +1,6 @@
 //! What the operator asks about and of the harnesses: state, control, statistics, holds, links.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::AgentState;
@@ -54,7 +55,7 @@ pub struct GetAgentState {
 }
 
 /// How an agent stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentSnapshot {
     /// Its name.
     pub name: AgentName,
@@ -123,7 +124,7 @@ pub struct TurnPage {
 }
 
 /// One engine run with its counts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnRow {
     /// Its number.
     pub turn_row_id: TurnRowId,
@@ -160,7 +161,7 @@ pub struct TotalsPage {
 }
 
 /// What one agent did on one day.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DayTotal {
     /// Who.
     pub agent: AgentName,

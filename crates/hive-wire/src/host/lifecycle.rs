@@ -1,5 +1,6 @@
 //! The commands that bring agents up and down.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Runtime;
@@ -142,10 +143,38 @@ pub struct Output {
     pub output: String,
 }
 
-/// What a new agent gets on this machine, and how the hive does for a model.
+/// Tries every runtime that isolates, as far as it is not known to work.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct TryRuntimes {}
+
+/// How the runtimes stand on this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Defaults {
+pub struct RuntimeStates {
     /// What `--runtime auto` means here.
+    pub best: Runtime,
+    /// Why.
+    pub note: String,
+    /// Those that isolate, best first.
+    pub runtimes: Vec<RuntimeState>,
+}
+
+/// How a runtime that isolates stands on this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuntimeState {
+    /// Which one.
+    pub runtime: Runtime,
+    /// Why it does not work; empty when it does.
+    #[serde(default)]
+    pub problem: String,
+    /// What to do about it.
+    #[serde(default)]
+    pub remedy: String,
+}
+
+/// What a new agent gets on this machine, and how the hive does for a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Defaults {
+    /// What `--runtime auto` means here; `auto` until that was tried for the first time.
     pub runtime: Runtime,
     /// Why.
     pub runtime_note: String,
