@@ -1,8 +1,9 @@
 //! Side-by-side benchmarks: the hive's message queue against what people use instead, turns of the
-//! loop against the bare engine, and the native engine against others.
+//! loop against the bare engine, the native engine against others, and containers of agents against
+//! the bare tools.
 //!
-//! `cargo run --release -p bench -- [queue|loop|engine] [--quick]` starts everything it needs, prints a table
-//! and writes `bench/results/queue.json`, `loop.json` and `engine.json`. See `docs/benchmarks.md`.
+//! `cargo run --release -p bench -- [queue|loop|engine|runtimes] [--quick]` starts everything it needs,
+//! prints a table and writes a file per suite below `bench/results`. See `docs/benchmarks.md`.
 
 mod conn;
 mod engines;
@@ -13,6 +14,7 @@ mod pin;
 mod process;
 mod report;
 mod results;
+mod runtimes;
 mod site;
 mod stats;
 mod suite;
@@ -41,10 +43,12 @@ fn main() -> Result<()> {
             Suite::Queue => interruptible(queue(&options)).await,
             Suite::Loop => interruptible(turn_loop::run(&options)).await,
             Suite::Engine => interruptible(engines::run(&options)).await,
+            Suite::Runtimes => interruptible(runtimes::run(&options)).await,
             Suite::All => {
                 interruptible(queue(&options)).await?;
                 interruptible(turn_loop::run(&options)).await?;
-                interruptible(engines::run(&options)).await
+                interruptible(engines::run(&options)).await?;
+                interruptible(runtimes::run(&options)).await
             }
         }
     })

@@ -57,6 +57,8 @@ pub(crate) enum Suite {
     Loop,
     /// The native engine against claude, codex and gemini.
     Engine,
+    /// Agents in each runtime against the bare tools, and many that are idle.
+    Runtimes,
     /// The echo server of the ping-pong peer.
     #[value(hide = true)]
     Echo,

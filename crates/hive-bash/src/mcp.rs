@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use hive_mcp::{
+    groups::{Gate, Grants},
     journal::Journal,
     server::Server,
-    toolbox::{Failure, Toolbox},
+    toolbox::{Context, Failure, Toolbox},
 };
 use hive_wire::client::{Client, ClientError, Options as ClientOptions};
 
@@ -57,6 +58,17 @@ impl Bash {
     }
 }
 
+impl Context for Bash {
+    /// Its tools are everybody's (B5).
+    async fn granted(&self) -> Grants {
+        Grants::default()
+    }
+
+    fn refuses(&self, _: Gate) -> bool {
+        false
+    }
+}
+
 /// The tools of the server.
 pub fn toolbox() -> Toolbox<Bash> {
     Toolbox::default()
@@ -66,6 +78,6 @@ pub fn toolbox() -> Toolbox<Bash> {
 
 /// The server for the daemon at `socket`, with its journal in `harness_dir`.
 pub fn server(socket: &Path, harness_dir: &Path) -> Server<Bash> {
-    let journal = Journal::new(NAME, harness_dir);
+    let journal = Journal::new(NAME, Some(harness_dir));
     Server::new(NAME, INSTRUCTIONS, toolbox(), Bash::new(socket), journal)
 }

@@ -18,15 +18,15 @@ mod events;
 mod files;
 mod guard;
 mod input;
-mod links;
 mod log;
 mod login;
+mod mcp;
 mod metrics;
 mod notifier;
 mod once;
 mod openapi;
 mod output;
-mod own;
+mod own_files;
 mod past;
 mod patience;
 mod ready;
@@ -41,14 +41,17 @@ mod stats;
 mod table;
 mod tasks;
 mod traffic;
+mod written;
 
 use std::{net::SocketAddr, sync::Arc};
 
 use axum::{Router, middleware};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use crate::{access::Audience, host_commands::Host, metrics::Metrics};
 
+pub(crate) use patience::Patient;
 pub(crate) use serve::{Limits, serve};
 
 /// The most event streams on one port at a time.
@@ -71,25 +74,34 @@ pub(crate) struct Site {
     shared: Arc<shared::Shared>,
     /// What was asked so far.
     traffic: Arc<traffic::Traffic>,
+    /// The tools of the agent whose page this is.
+    tools: Option<Arc<mcp::Mount>>,
 }
 
 impl Site {
-    /// The site at `address` for this audience.
+    /// The site at `address` for this audience, until `stop`.
     pub(crate) fn new(
         host: &Arc<Host>,
         metrics: &Arc<Metrics>,
         audience: Audience,
         address: SocketAddr,
+        stop: &CancellationToken,
     ) -> Self {
+        let hosts = guard::own_hosts(address, &host.config.dashboard.hosts);
+        let tools = match &audience {
+            Audience::Operator => None,
+            Audience::Agent(name) => Some(Arc::new(mcp::Mount::new(host, name, &hosts, stop))),
+        };
         Self {
             host: Arc::clone(host),
             metrics: Arc::clone(metrics),
             audience: Arc::new(audience),
-            hosts: guard::own_hosts(address, &host.config.dashboard.hosts),
+            hosts,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             answers: Arc::default(),
             shared: Arc::default(),
             traffic: Arc::default(),
+            tools,
         }
     }
 }

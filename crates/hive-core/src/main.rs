@@ -72,7 +72,9 @@ async fn serve(
 /// Logs go to stderr, and are remembered for those who may read them: with a date for a terminal or a file, without one for the journal, which adds
 /// its own.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    // The MCP library has a word for every request; what we have to say of it is in our own log.
+    let quiet = || EnvFilter::new("info,rmcp=error");
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| quiet());
     let is_journal = std::env::var_os("JOURNAL_STREAM").is_some();
     let shown = fmt::layer()
         .with_writer(std::io::stderr)

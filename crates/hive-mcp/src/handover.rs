@@ -4,6 +4,9 @@
 //! before. It leaves a future with [`Handovers::once_written`]; the [`Reporting`] transport runs it
 //! after the bytes of the answer were handed to the system. A future whose answer is never written
 //! (the call was cancelled, the pipe is broken) is dropped without being run.
+//!
+//! Over HTTP each request has an answer of its own, so that whoever writes it brings a
+//! [`Handovers`] in the extensions of the request and [takes them all](Handovers::take_all).
 
 use std::{
     collections::HashMap,
@@ -37,6 +40,11 @@ impl Handovers {
     ) {
         let earlier = self.lock().insert(request, Box::pin(handover));
         drop(earlier);
+    }
+
+    /// Every handover that waits: for a transport that has written all their answers.
+    pub fn take_all(&self) -> Vec<Handover> {
+        self.lock().drain().map(|(_, handover)| handover).collect()
     }
 
     /// Drops the handover of a request whose answer will not be written.

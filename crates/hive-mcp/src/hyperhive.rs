@@ -9,13 +9,19 @@ use std::{
 
 use hive_wire::{
     ReqId, SendKey,
+    agent::GetPermissions,
     client::{Client, ClientError, Options as ClientOptions},
     command::Command,
 };
 use tokio::sync::Semaphore;
 
 use crate::{
-    Options, groups::Group, journal::Journal, options::Purpose, server::Server, toolbox::Toolbox,
+    Options,
+    groups::{Capability, Gate, Grants, Group, Groups},
+    journal::Journal,
+    options::Purpose,
+    server::Server,
+    toolbox::{Context, Failure, Toolbox},
     tools,
 };
 
@@ -29,51 +35,48 @@ const INSTRUCTIONS: &str = "Your part in the hive: other agents and the operator
 
 /// How long a call that may be repeated is repeated while the daemon is away.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long one that waits for a process to end may take.
+const LONG_PATIENCE: Duration = Duration::from_secs(90);
+/// How long the host may think about what an agent has, before the defaults are shown.
+const GRANTS_WITHIN: Duration = Duration::from_secs(5);
 /// How many receives may be parked at once: the host refuses a fifth on one connection.
 const MAX_RECEIVES: usize = 4;
 
-/// The server for an agent.
+/// The server for the agent that these options are of.
 pub fn server(options: &Options) -> Server<Hyperhive> {
-    let journal = Journal::new(NAME, &options.harness_dir);
-    let context = Hyperhive::new(options);
-    Server::new(NAME, INSTRUCTIONS, toolbox(options), context, journal)
+    let journal = Journal::new(NAME, options.harness_dir.as_deref());
+    server_with(options, journal)
 }
 
-/// Every tool, by group; those of groups that the agent lacks are known and refused.
-pub fn toolbox(options: &Options) -> Toolbox<Hyperhive> {
+/// The same with a journal of its own.
+pub fn server_with(options: &Options, journal: Journal) -> Server<Hyperhive> {
+    let context = Hyperhive::new(options);
+    let toolbox = match options.consent_seconds {
+        0 => toolbox(),
+        // It belongs to no group: the engine needs it, and it gives the model nothing.
+        _ => toolbox().with::<tools::PermissionPrompt>(),
+    };
+    Server::new(NAME, INSTRUCTIONS, toolbox, context, journal)
+}
+
+/// Every tool, by its gate; those that an agent is not shown are known and refused.
+pub fn toolbox() -> Toolbox<Hyperhive> {
     macro_rules! toolbox {
         ($($group:ident: $($tool:ty),+;)+) => {
             Toolbox::default()
-                $($(.with_group::<$tool>(options, Group::$group))+)+
+                $($(.behind::<$tool>(Gate::Group(Group::$group)))+)+
         };
     }
-    let toolbox = toolbox! {
+    toolbox! {
         Messaging: tools::Send, tools::Recv, tools::Ask, tools::Answer, tools::GetReceipt;
         Inbox: tools::GetLooseEnds, tools::CancelLooseEnd, tools::Remind, tools::RequestNextTurn;
         Meta: tools::SetStatus, tools::GetAgentMeta, tools::ListPeers;
-    };
-    // It belongs to no group: the engine needs it, and it gives the model nothing.
-    match options.consent_seconds {
-        0 => toolbox,
-        _ => toolbox.with::<tools::PermissionPrompt>(),
+        Lifecycle: tools::ListAgents, tools::Kill, tools::Start, tools::Restart;
+        Approvals: tools::RequestSpawn, tools::RequestApplyCommit;
+        Scheduling: tools::Schedule, tools::ListSchedules, tools::CancelSchedule;
+        Diagnostics: tools::GetLogs;
     }
-}
-
-impl Toolbox<Hyperhive> {
-    fn with_group<T: crate::toolbox::Tool<Hyperhive>>(
-        self,
-        options: &Options,
-        group: Group,
-    ) -> Self {
-        if options.groups.has(group) {
-            return self.with::<T>();
-        }
-        self.without::<T>(format!(
-            "`{}` belongs to the tool group `{}`, which you do not have",
-            T::NAME,
-            group.as_str()
-        ))
-    }
+    .behind::<tools::GetHostJournal>(Gate::Capability(Capability::ReadHostJournal))
 }
 
 /// What the tools of `hyperhive` work on: the agent's own socket, and its directories where there
@@ -81,8 +84,9 @@ impl Toolbox<Hyperhive> {
 pub struct Hyperhive {
     client: Client,
     socket: PathBuf,
-    state_dir: PathBuf,
-    harness_dir: PathBuf,
+    state_dir: Option<PathBuf>,
+    harness_dir: Option<PathBuf>,
+    groups: Option<Groups>,
     purpose: Purpose,
     consent_seconds: u32,
     receives: Semaphore,
@@ -96,6 +100,7 @@ impl Hyperhive {
             socket: options.socket.clone(),
             state_dir: options.state_dir.clone(),
             harness_dir: options.harness_dir.clone(),
+            groups: options.groups.clone(),
             purpose: options.purpose,
             consent_seconds: options.consent_seconds,
             receives: Semaphore::new(MAX_RECEIVES),
@@ -105,12 +110,12 @@ impl Hyperhive {
 
     /// The agent's state directory, if there is one here.
     pub(crate) fn state_dir(&self) -> Option<&Path> {
-        Some(&*self.state_dir).filter(|dir| dir.is_dir())
+        self.state_dir.as_deref().filter(|dir| dir.is_dir())
     }
 
     /// The harness's directory, if there is one here.
     pub(crate) fn harness_dir(&self) -> Option<&Path> {
-        Some(&*self.harness_dir).filter(|dir| dir.is_dir())
+        self.harness_dir.as_deref().filter(|dir| dir.is_dir())
     }
 
     pub(crate) fn purpose(&self) -> Purpose {
@@ -122,14 +127,18 @@ impl Hyperhive {
         self.consent_seconds
     }
 
-    /// Carries out a command once.
-    pub(crate) async fn once<C: Command>(&self, command: &C) -> Result<C::Reply, ClientError> {
-        self.client.call(command).await
+    /// Carries out a command that bears repetition, over a restart of the daemon if need be. What
+    /// changes something has a key, so that it does.
+    pub(crate) async fn call<C: Command>(&self, command: &C) -> Result<C::Reply, ClientError> {
+        self.client.call_idempotent(command, PATIENCE).await
     }
 
-    /// Carries out a command that bears repetition, over a restart of the daemon if need be.
-    pub(crate) async fn repeat<C: Command>(&self, command: &C) -> Result<C::Reply, ClientError> {
-        self.client.call_idempotent(command, PATIENCE).await
+    /// The same for a command that waits until a process has ended.
+    pub(crate) async fn call_at_length<C: Command>(
+        &self,
+        command: &C,
+    ) -> Result<C::Reply, ClientError> {
+        self.client.call_idempotent(command, LONG_PATIENCE).await
     }
 
     /// A client with a connection of its own, for a command that parks: when it is dropped, the
@@ -154,11 +163,41 @@ impl Hyperhive {
     }
 }
 
-/// A key that nobody else chose.
-pub(crate) fn random_key() -> SendKey {
-    format!("mcp-{}", Random::new())
-        .parse()
-        .expect("a short printable text is a key")
+impl Context for Hyperhive {
+    /// The groups are those that the engine was started with, where it was told; the host says the
+    /// rest.
+    async fn granted(&self) -> Grants {
+        let asked = self.client.call_within(&GetPermissions {}, GRANTS_WITHIN);
+        let grants = match asked.await {
+            Ok(granted) => Grants::from(granted),
+            Err(error) => {
+                tracing::warn!(%error, "cannot ask what this agent has; showing what all have");
+                Grants::default()
+            }
+        };
+        match &self.groups {
+            Some(groups) => grants.with_groups(groups.clone()),
+            None => grants,
+        }
+    }
+
+    /// What the host alone knows, it refuses itself.
+    fn refuses(&self, gate: Gate) -> bool {
+        match (gate, &self.groups) {
+            (Gate::Group(group), Some(groups)) => !groups.has(group),
+            (Gate::Group(_), None) | (Gate::Capability(_), _) => false,
+        }
+    }
+}
+
+/// The key of a command: the caller's own, or one that nobody else chose. With it the command can
+/// be repeated over a restart of the daemon.
+pub(crate) fn key(given: Option<String>) -> Result<Option<SendKey>, Failure> {
+    let key = given.unwrap_or_else(|| format!("mcp-{}", Random::new()));
+    let key = key.parse().map_err(|error: hive_wire::id::ChosenIdError| {
+        Failure::new(error.to_string(), "choose another key, or leave it out")
+    })?;
+    Ok(Some(key))
 }
 
 struct Random([u8; 16]);

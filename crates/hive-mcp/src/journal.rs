@@ -25,6 +25,8 @@ const MAX_TEXT: usize = 400;
 /// Where the lines go.
 pub struct Journal {
     server: &'static str,
+    /// Whose calls these are, where one process serves many.
+    agent: String,
     file: Option<Mutex<Page>>,
 }
 
@@ -36,16 +38,26 @@ pub(crate) enum Ending<'a> {
 }
 
 impl Journal {
-    /// A journal of `server` in `dir`, or in the log alone when `dir` is no directory.
-    pub fn new(server: &'static str, dir: &Path) -> Self {
-        let page = dir.is_dir().then(|| Page {
+    /// A journal of `server` in `dir`, or in the log alone when there is no such directory.
+    pub fn new(server: &'static str, dir: Option<&Path>) -> Self {
+        let page = dir.filter(|dir| dir.is_dir()).map(|dir| Page {
             path: dir.join("mcp.log"),
             file: None,
             length: 0,
         });
         Self {
             server,
+            agent: String::new(),
             file: page.map(Mutex::new),
+        }
+    }
+
+    /// A journal of `server` in the log alone, for one of many agents.
+    pub fn of_agent(server: &'static str, agent: String) -> Self {
+        Self {
+            server,
+            agent,
+            file: None,
         }
     }
 
@@ -53,7 +65,8 @@ impl Journal {
         let args = serde_json::to_string(args).unwrap_or_default();
         let args = text::printable(&text::shorten(&args, MAX_TEXT));
         let tool = text::shorten(tool, 64);
-        tracing::info!(server = self.server, %request, %tool, %args, "call");
+        let agent = &self.agent;
+        tracing::info!(server = self.server, agent, %request, %tool, %args, "call");
         self.keep(&json!({
             "at": Timestamp::now(),
             "server": self.server,
@@ -77,7 +90,8 @@ impl Journal {
         };
         let why = text::printable(&text::shorten(why, MAX_TEXT));
         let tool = text::shorten(tool, 64);
-        tracing::info!(server = self.server, %request, %tool, outcome, %why, ?took, "done");
+        let agent = &self.agent;
+        tracing::info!(server = self.server, agent, %request, %tool, outcome, %why, ?took, "done");
         self.keep(&json!({
             "at": Timestamp::now(),
             "server": self.server,
@@ -137,7 +151,7 @@ mod tests {
     #[test]
     fn m14_the_file_holds_both_lines_and_stays_within_its_limit() {
         let dir = tempfile::tempdir().unwrap();
-        let journal = Journal::new("hyperhive", dir.path());
+        let journal = Journal::new("hyperhive", Some(dir.path()));
         let request = RequestId::Number(7);
         let args = json!({"to": "bob", "body": "\u{1b}[2J".repeat(200)});
         let args = args.as_object().unwrap().clone();
@@ -164,7 +178,7 @@ mod tests {
 
     #[test]
     fn without_a_directory_there_is_no_file_and_no_failure() {
-        let journal = Journal::new("hyperhive", Path::new("/nowhere/at/all"));
+        let journal = Journal::new("hyperhive", Some(Path::new("/nowhere/at/all")));
         journal.begins(&RequestId::Number(1), "send", &JsonObject::new());
         assert!(journal.file.is_none());
     }

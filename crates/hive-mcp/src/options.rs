@@ -16,12 +16,12 @@ const HARNESS_DIR: &str = "/harness";
 pub struct Options {
     /// The agent's own socket.
     pub socket: PathBuf,
-    /// The agent's state; tools that keep a file there do without when it does not exist.
-    pub state_dir: PathBuf,
-    /// The harness's files; the journal and the wish for another turn go there if it exists.
-    pub harness_dir: PathBuf,
-    /// The tools to show.
-    pub groups: Groups,
+    /// The agent's state; tools that keep a file there do without when there is none.
+    pub state_dir: Option<PathBuf>,
+    /// The harness's files: the journal and the wish for another turn go there if there are any.
+    pub harness_dir: Option<PathBuf>,
+    /// The groups whose tools are shown, where the harness says so; else the host is asked.
+    pub groups: Option<Groups>,
     /// What the engine process that started this server is for.
     pub purpose: Purpose,
     /// How long the operator has to permit a call that the engine's rules leave open; 0 when
@@ -41,13 +41,14 @@ pub enum Purpose {
 }
 
 impl Options {
-    /// The options of an agent whose socket is `socket`, with the defaults for all else.
+    /// The options of an agent whose socket is `socket`, with no directories and the defaults for
+    /// all else.
     pub fn new(socket: impl Into<PathBuf>) -> Self {
         Self {
             socket: socket.into(),
-            state_dir: STATE_DIR.into(),
-            harness_dir: HARNESS_DIR.into(),
-            groups: Groups::default(),
+            state_dir: None,
+            harness_dir: None,
+            groups: None,
             purpose: Purpose::default(),
             consent_seconds: 0,
         }
@@ -63,18 +64,15 @@ impl Options {
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
         let text = |name: &str| var(name).map(|value| value.to_string_lossy().into_owned());
         let mut options = Self::new(var("HIVE_SOCKET").unwrap_or_else(|| SOCKET.into()));
-        if let Some(dir) = var("HIVE_STATE_DIR") {
-            options.state_dir = dir.into();
-        }
-        if let Some(dir) = var("HIVE_HARNESS_DIR") {
-            options.harness_dir = dir.into();
-        }
+        let dir = |name, default: &str| Some(var(name).unwrap_or_else(|| default.into()).into());
+        options.state_dir = dir("HIVE_STATE_DIR", STATE_DIR);
+        options.harness_dir = dir("HIVE_HARNESS_DIR", HARNESS_DIR);
         if let Some(list) = text("HIVE_TOOL_GROUPS") {
             let (groups, unknown) = Groups::parse(&list);
             if !unknown.is_empty() {
                 tracing::warn!(?unknown, "HIVE_TOOL_GROUPS names groups that do not exist");
             }
-            options.groups = groups;
+            options.groups = Some(groups);
         }
         if matches!(
             text("HIVE_TURN_PURPOSE").as_deref(),
@@ -105,9 +103,9 @@ mod tests {
         for vars in [&[][..], &[("HIVE_SOCKET", ""), ("HIVE_TURN_PURPOSE", "")]] {
             let options = options(vars);
             assert_eq!(options.socket, PathBuf::from("/run/hive/mcp.sock"));
-            assert_eq!(options.state_dir, PathBuf::from("/state"));
-            assert_eq!(options.harness_dir, PathBuf::from("/harness"));
-            assert_eq!(options.groups, Groups::default());
+            assert_eq!(options.state_dir, Some("/state".into()));
+            assert_eq!(options.harness_dir, Some("/harness".into()));
+            assert_eq!(options.groups, None);
             assert_eq!(options.purpose, Purpose::Work);
         }
     }

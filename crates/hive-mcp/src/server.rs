@@ -11,10 +11,11 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam,
-        CompleteRequestMethod, CompleteRequestParams, CompleteResult, ContentBlock, Implementation,
-        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+        CompleteRequestMethod, CompleteRequestParams, CompleteResult, ContentBlock, Extensions,
+        Implementation, ListPromptsRequestMethod, ListPromptsResult,
+        ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+        ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ServerCapabilities, ServerConfig, Tool,
     },
     service::{NotificationContext, RequestContext},
 };
@@ -22,7 +23,7 @@ use rmcp::{
 use crate::{
     handover::Handovers,
     journal::{Ending, Journal},
-    toolbox::{Call, Failure, Toolbox},
+    toolbox::{Call, Context, Failure, Toolbox},
 };
 
 /// A server over a toolbox. Clones share everything.
@@ -33,6 +34,19 @@ pub struct Server<C> {
     context: Arc<C>,
     journal: Arc<Journal>,
     handovers: Arc<Handovers>,
+}
+
+impl<C> Clone for Server<C> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name,
+            instructions: self.instructions,
+            toolbox: Arc::clone(&self.toolbox),
+            context: Arc::clone(&self.context),
+            journal: Arc::clone(&self.journal),
+            handovers: Arc::clone(&self.handovers),
+        }
+    }
 }
 
 impl<C> Server<C> {
@@ -59,7 +73,13 @@ impl<C> Server<C> {
     }
 }
 
-impl<C: Send + Sync + 'static> Server<C> {
+/// Where the work goes that waits for an answer to be written: to whoever writes this one.
+fn handovers_of(extensions: &Extensions) -> Option<Arc<Handovers>> {
+    let http = extensions.get::<http::request::Parts>()?;
+    http.extensions.get::<Arc<Handovers>>().cloned()
+}
+
+impl<C: Context> Server<C> {
     async fn answer(
         &self,
         request: CallToolRequestParams,
@@ -72,7 +92,7 @@ impl<C: Send + Sync + 'static> Server<C> {
         let call = Call {
             request: id.clone(),
             cancelled: context.ct.clone(),
-            handovers: self.handovers(),
+            handovers: handovers_of(&context.extensions).unwrap_or_else(|| self.handovers()),
         };
         let Some(answer) = self.toolbox.call(&self.context, &name, args, call) else {
             let error = self.unknown_tool(&name);
@@ -125,7 +145,7 @@ impl From<Failure> for CallToolResult {
     }
 }
 
-impl<C: Send + Sync + 'static> ServerHandler for Server<C> {
+impl<C: Context> ServerHandler for Server<C> {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new(self.name, env!("CARGO_PKG_VERSION")))
@@ -143,7 +163,8 @@ impl<C: Send + Sync + 'static> ServerHandler for Server<C> {
                 None,
             ));
         }
-        let tools = self.toolbox.definitions().cloned().collect();
+        let grants = self.context.granted().await;
+        let tools = self.toolbox.definitions(&grants).cloned().collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 

@@ -13,7 +13,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{Options, handover::Reporting, hyperhive, server::Server};
+use crate::{Options, handover::Reporting, hyperhive, server::Server, toolbox::Context};
 
 /// Why serving ended badly.
 #[derive(Debug, Error)]
@@ -45,7 +45,7 @@ pub async fn run(options: Options) -> Result<(), ServeError> {
 ///
 /// # Errors
 /// Any [`ServeError`].
-pub async fn serve_stdio<C: Send + Sync + 'static>(server: Server<C>) -> Result<(), ServeError> {
+pub async fn serve_stdio<C: Context>(server: Server<C>) -> Result<(), ServeError> {
     let stop = CancellationToken::new();
     let mut terminate = signal(SignalKind::terminate()).map_err(ServeError::Signals)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(ServeError::Signals)?;
@@ -73,7 +73,7 @@ pub async fn serve<C, R, W>(
     stop: CancellationToken,
 ) -> Result<(), ServeError>
 where
-    C: Send + Sync + 'static,
+    C: Context,
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {

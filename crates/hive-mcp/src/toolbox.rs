@@ -17,7 +17,20 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::handover::Handovers;
+use crate::{
+    groups::{Gate, Grants},
+    handover::Handovers,
+};
+
+/// What all tools of a server work on.
+pub trait Context: Send + Sync + 'static {
+    /// What the caller has been given: which tools a list shows. Asked for each list.
+    fn granted(&self) -> impl Future<Output = Grants> + Send;
+
+    /// Whether calls behind this gate are refused without asking anybody. Whoever says no here
+    /// leaves the refusal to those who carry the call out.
+    fn refuses(&self, gate: Gate) -> bool;
+}
 
 /// One tool, on a context `C` that all tools of its server share.
 pub trait Tool<C>: 'static {
@@ -69,8 +82,10 @@ pub enum Effect {
     Adds,
     /// Something that is the same after it was done twice.
     Sets,
-    /// It takes something away that cannot be brought back.
+    /// It takes something away, or breaks something off, and is the same after it was done twice.
     Removes,
+    /// It breaks something off each time.
+    Breaks,
 }
 
 impl Effect {
@@ -81,6 +96,7 @@ impl Effect {
             Self::Adds => hints.read_only(false).destructive(false).idempotent(false),
             Self::Sets => hints.read_only(false).destructive(false).idempotent(true),
             Self::Removes => hints.read_only(false).destructive(true).idempotent(true),
+            Self::Breaks => hints.read_only(false).destructive(true).idempotent(false),
         }
     }
 }
@@ -180,50 +196,62 @@ type Answer = Pin<Box<dyn Future<Output = Result<CallToolResult, Failure>> + Sen
 
 struct Entry<C> {
     definition: Definition,
+    /// What an agent must have; none for a tool that everybody has.
+    gate: Option<Gate>,
     run: fn(Arc<C>, JsonObject, Call) -> Answer,
 }
 
 /// The tools of one server, in the order in which they are listed.
 pub struct Toolbox<C> {
     entries: Vec<Entry<C>>,
-    withheld: Vec<(&'static str, String)>,
 }
 
 impl<C> Default for Toolbox<C> {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
-            withheld: Vec::new(),
         }
     }
 }
 
-impl<C: Send + Sync + 'static> Toolbox<C> {
-    /// The same with one tool more.
+impl<C: Context> Toolbox<C> {
+    /// The same with one tool more, which everybody has.
     #[must_use]
-    pub fn with<T: Tool<C>>(mut self) -> Self {
+    pub fn with<T: Tool<C>>(self) -> Self {
+        self.with_entry::<T>(None)
+    }
+
+    /// The same with one tool more, for those who have what its gate asks for.
+    #[must_use]
+    pub fn behind<T: Tool<C>>(self, gate: Gate) -> Self {
+        self.with_entry::<T>(Some(gate))
+    }
+
+    fn with_entry<T: Tool<C>>(mut self, gate: Option<Gate>) -> Self {
         self.entries.push(Entry {
             definition: definition::<C, T>(),
+            gate,
             run: run::<C, T>,
         });
         self
     }
 
-    /// The same, knowing a tool that this agent is not shown, and why it is refused.
-    #[must_use]
-    pub fn without<T: Tool<C>>(mut self, why: String) -> Self {
-        self.withheld.push((T::NAME, why));
-        self
+    /// What every tool is called, does and takes that whoever has these grants is shown.
+    pub fn definitions(&self, grants: &Grants) -> impl Iterator<Item = &Definition> {
+        let is_shown = |gate: Option<Gate>| gate.is_none_or(|gate| grants.open(gate));
+        let tools = self.tools().filter(move |(_, gate)| is_shown(*gate));
+        tools.map(|(tool, _)| tool)
     }
 
-    /// What every tool is called, does and takes.
-    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
-        self.entries.iter().map(|entry| &entry.definition)
+    /// Every tool with its gate.
+    pub fn tools(&self) -> impl Iterator<Item = (&Definition, Option<Gate>)> {
+        let entries = self.entries.iter();
+        entries.map(|entry| (&entry.definition, entry.gate))
     }
 
-    /// The definition of the tool with this name.
+    /// The definition of the tool with this name, whoever may use it.
     pub(crate) fn find(&self, name: &str) -> Option<&Definition> {
-        self.definitions().find(|tool| tool.name == name)
+        self.entry(name).map(|entry| &entry.definition)
     }
 
     /// Calls a tool; none when there is no such tool.
@@ -234,21 +262,26 @@ impl<C: Send + Sync + 'static> Toolbox<C> {
         args: JsonObject,
         call: Call,
     ) -> Option<Answer> {
-        if let Some(entry) = self.entries.iter().find(|e| e.definition.name == name) {
-            return Some((entry.run)(Arc::clone(context), args, call));
+        let entry = self.entry(name)?;
+        if let Some(gate) = entry.gate.filter(|gate| context.refuses(*gate)) {
+            let refused = Failure::new(
+                format!("`{name}` needs {gate}, which you do not have"),
+                "do without it, or ask the operator for the permission",
+            );
+            return Some(Box::pin(std::future::ready(Err(refused))));
         }
-        let (_, why) = self.withheld.iter().find(|(known, _)| *known == name)?;
-        let refused = Failure::new(
-            why.clone(),
-            "do without it, or ask the operator for the permission",
-        );
-        Some(Box::pin(std::future::ready(Err(refused))))
+        Some((entry.run)(Arc::clone(context), args, call))
     }
 
     /// The tool whose name is nearest to one that does not exist.
     pub(crate) fn nearest(&self, name: &str) -> Option<&str> {
         let names = self.entries.iter().map(|entry| &*entry.definition.name);
         text::did_you_mean(name, names)
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry<C>> {
+        let mut entries = self.entries.iter();
+        entries.find(|entry| entry.definition.name == name)
     }
 }
 
@@ -270,11 +303,7 @@ fn definition<C, T: Tool<C>>() -> Definition {
     }
 }
 
-fn run<C: Send + Sync + 'static, T: Tool<C>>(
-    context: Arc<C>,
-    args: JsonObject,
-    call: Call,
-) -> Answer {
+fn run<C: Context, T: Tool<C>>(context: Arc<C>, args: JsonObject, call: Call) -> Answer {
     Box::pin(async move {
         let args = serde_json::from_value(Value::Object(args)).map_err(|error| {
             let why = text::shorten_middle(&error.to_string(), 300);

@@ -3,7 +3,7 @@
 import { computed, signal, useSignal } from "@preact/signals";
 import type { AgentRow } from "../api/types.ts";
 import { Action } from "../ui/action.tsx";
-import { ContextGauge, Held, NoIsolation, Stale, StateBadge } from "../ui/badges.tsx";
+import { ContextGauge, Held, HostNetwork, NoIsolation, Stale, StateBadge } from "../ui/badges.tsx";
 import { Nothing } from "../ui/nothing.tsx";
 import { dollars } from "../ui/numbers.ts";
 import { word } from "../ui/settings.ts";
@@ -63,7 +63,7 @@ function Row({ agent }: { agent: AgentRow }) {
       <td class="data">
         <a href={`#/agent/${agent.name}`}>{agent.name}</a>
         <span class="links">
-          {agent.links.map((link) => (
+          {(agent.links ?? []).map((link) => (
             <a key={link.url} href={link.url} title={`${link.label}: ${link.url}`} target="_blank" rel="noopener noreferrer nofollow">{link.icon || "↗"}</a>
           ))}
         </span>
@@ -73,6 +73,7 @@ function Row({ agent }: { agent: AgentRow }) {
         <Held until={agent.held_until} />
         <Stale agent={agent} rebuild={() => hive.rebuild(agent.name).then(() => refresh("state"))} />
         <NoIsolation runtime={agent.runtime} />
+        <HostNetwork runtime={agent.runtime} network={agent.network} />
       </td>
       <td class="said-of-itself">{agent.status || <span class="dim">{agent.note ?? ""}</span>}</td>
       <td><ContextGauge used={agent.context_tokens} window={agent.context_window_tokens} /></td>

@@ -11,14 +11,15 @@ use hive_wire::{ErrorCode, WireError};
 use super::{Site, output};
 
 /// The routes that need none: they hold no data of the hive.
-const OPEN: [&str; 7] = [
+const OPEN: [&str; 8] = [
     "/healthz",
     "/readyz",
     "/api/login",
     "/",
     "/assets/{name}",
     "/icon",
-    "/own/{*path}",
+    "/files/",
+    "/files/{*path}",
 ];
 
 /// The token that a request came with, for handlers that look at it again later.

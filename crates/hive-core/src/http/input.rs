@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::{
-    body::to_bytes,
+    body::{Body as RawBody, Bytes, to_bytes},
     extract::{FromRequest, FromRequestParts, RawPathParams, Request},
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
@@ -31,16 +31,7 @@ impl<T: DeserializeOwned> FromRequest<Site> for Body<T> {
                 .hint("send `Content-Type: application/json` and a JSON object");
             return Err(Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
         }
-        let body = timeout(PATIENCE, to_bytes(request.into_body(), MAX_BYTES)).await;
-        let bytes = match body {
-            Ok(Ok(bytes)) => bytes,
-            Ok(Err(_)) => {
-                let problem = format!("the body is cut short or longer than {MAX_BYTES} bytes");
-                let error = WireError::new(ErrorCode::BadRequest, problem);
-                return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, error));
-            }
-            Err(_) => return Err(WireError::new(ErrorCode::Slow, "the body is too slow").into()),
-        };
+        let bytes = whole(request.into_body()).await?;
         serde_json::from_slice(&bytes).map(Self).map_err(|error| {
             let why = text::shorten_middle(&error.to_string(), 300);
             WireError::new(
@@ -50,6 +41,19 @@ impl<T: DeserializeOwned> FromRequest<Site> for Body<T> {
             .hint("GET /api/openapi.json describes it")
             .into()
         })
+    }
+}
+
+/// The whole body, if it is not too long and does not dawdle.
+pub(super) async fn whole(body: RawBody) -> Result<Bytes, Refused> {
+    match timeout(PATIENCE, to_bytes(body, MAX_BYTES)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => {
+            let problem = format!("the body is cut short or longer than {MAX_BYTES} bytes");
+            let error = WireError::new(ErrorCode::BadRequest, problem);
+            Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, error))
+        }
+        Err(_) => Err(WireError::new(ErrorCode::Slow, "the body is too slow").into()),
     }
 }
 

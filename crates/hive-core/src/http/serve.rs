@@ -2,19 +2,23 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
+use axum::{Router, http::Request};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+use tower_service::Service;
 
-use super::patience::Patient;
+use super::{
+    patience::Patient,
+    written::{Reporting, Written},
+};
 
 /// The largest head of a request.
 const MAX_HEAD: usize = 32 * 1024;
@@ -31,15 +35,21 @@ pub(crate) struct Limits {
     pub(crate) patience: Duration,
 }
 
-/// Serves a port until `stop`, as tasks of the daemon.
+/// Serves a port until `stop`, as tasks of the daemon. `closed` is dropped when nobody listens there
+/// any more.
 pub(crate) fn serve(
     listener: TcpListener,
     router: Router,
     limits: Limits,
     tasks: &TaskTracker,
     stop: CancellationToken,
+    closed: DropGuard,
 ) {
-    tasks.spawn(accept(listener, router, limits, tasks.clone(), stop));
+    let accept = accept(listener, router, limits, tasks.clone(), stop);
+    tasks.spawn(async move {
+        accept.await;
+        drop(closed);
+    });
 }
 
 async fn accept(
@@ -72,20 +82,32 @@ async fn accept(
             continue;
         };
         let (router, stop) = (router.clone(), stop.clone());
+        let written = Written::new(tasks.clone());
         tasks.spawn(async move {
-            talk(stream, router, limits, stop).await;
+            talk(stream, router, limits, written, stop).await;
             drop(seat);
         });
     }
 }
 
-async fn talk(stream: TcpStream, router: Router, limits: Limits, stop: CancellationToken) {
-    let io = TokioIo::new(Patient::new(stream, limits.patience));
+async fn talk(
+    stream: TcpStream,
+    router: Router,
+    limits: Limits,
+    written: Written,
+    stop: CancellationToken,
+) {
+    let stream = Patient::new(stream, limits.patience);
+    let io = TokioIo::new(Reporting::new(stream, written.clone()));
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(written.clone());
+        Service::call(&mut router.clone(), request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.patience)
         .max_buf_size(MAX_HEAD)
-        .serve_connection(io, TowerToHyperService::new(router));
+        .serve_connection(io, service);
     let mut connection = std::pin::pin!(connection);
     // Cancel-safe: the connection is polled on after the signal.
     let ended = tokio::select! {

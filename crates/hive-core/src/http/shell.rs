@@ -1,17 +1,15 @@
-//! The page itself: one shell for every port, its script and style, and the hive's mark.
+//! The page itself: one shell for every port, its script and style.
 //!
 //! They are built from `web/` and embedded (`build.rs`). They hold no data of the hive, so that they
 //! need no token; everything they show comes over the API.
 
 use axum::{
     extract::{Path, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
 
-use serde::Deserialize;
-
-use super::{Site, output, own, stats::Asked};
+use super::{Site, output};
 use crate::access::Audience;
 
 /// A file of the built page.
@@ -32,13 +30,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       trusted-types 'none'";
 /// The names of built files change with what is in them.
 const FOREVER: &str = "public, max-age=31536000, immutable";
-const ICON: &str = include_str!("icon.svg");
-
-#[derive(Deserialize)]
-pub(super) struct Badge {
-    /// How many things wait; shown on the mark.
-    n: Option<u8>,
-}
 
 /// `GET /`: the shell, which says whose page it is.
 pub(super) async fn page(State(site): State<Site>) -> Response {
@@ -71,34 +62,4 @@ pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Respo
         return (kind, packed, asset.gzip).into_response();
     }
     (kind, asset.plain).into_response()
-}
-
-/// `GET /icon`: the mark of the hive, with the number of waiting things that the page asks for.
-pub(super) async fn icon(State(site): State<Site>, Asked(badge): Asked<Badge>) -> Response {
-    // An agent's own mark, as it is; the hive's everywhere else.
-    let own = match &*site.audience {
-        Audience::Agent(name) => own::icon(&site.host, name).await,
-        Audience::Operator => None,
-    };
-    let waiting = badge.n.filter(|waiting| *waiting > 0).map(|waiting| {
-        format!(
-            "<circle cx=\"44\" cy=\"44\" r=\"20\" fill=\"#c62828\"/><text x=\"44\" y=\"53\" \
-             font-family=\"sans-serif\" font-weight=\"bold\" font-size=\"26\" fill=\"#fff\" \
-             text-anchor=\"middle\">{waiting}</text></svg>"
-        )
-    });
-    let mark = waiting.map_or_else(
-        || ICON.to_owned(),
-        |waiting| ICON.replace("</svg>", &waiting),
-    );
-    let headers = [
-        (header::CONTENT_TYPE, "image/svg+xml"),
-        // Drawn, not run: an agent's own mark may hold anything.
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-        ),
-    ];
-    let mark = own.unwrap_or_else(|| mark.into_bytes());
-    (StatusCode::OK, headers, mark).into_response()
 }

@@ -1,25 +1,23 @@
 //! `GET /api/state`: how everything stands, with the place in the event log to follow on from.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{extract::State, response::Response};
 use hive_store::sqlite::AgentRecord;
 use hive_wire::{
-    AgentName, ErrorCode, Timestamp, WireError,
+    AgentName, Timestamp, WireError,
     agent::InboxStatus,
-    host::{AgentRow, AgentSnapshot, GetAgentState, HiveInfo, Info, TurnTotals},
+    host::{AgentRow, AgentSnapshot, DashboardLink, GetAgentState, HiveInfo, Info, TurnTotals},
     report::TurnState,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{
-    Site, events,
-    input::Target,
-    links::{self, DashboardLink},
-    output, own,
+use super::{Site, events, input::Target, output, own_files};
+use crate::{
+    host_commands::{Host, agent_state, info, list, turn_totals},
+    links,
 };
-use crate::host_commands::{Host, agent_state, info, list, turn_totals};
 
 /// One agent.
 #[derive(Serialize, JsonSchema)]
@@ -44,7 +42,7 @@ struct Extract {
     runtime: hive_wire::host::Runtime,
     note: String,
     parent: Option<AgentName>,
-    /// The port of its page, and what it serves there under `/own/`.
+    /// The port of its page, and what it serves there under `/files/`.
     port: u16,
     own: Vec<String>,
 }
@@ -77,7 +75,6 @@ struct Row {
     held_until: Option<Timestamp>,
     turns_today: u64,
     cost_today_micro_usd: u64,
-    links: Vec<DashboardLink>,
 }
 
 pub(super) async fn agent(State(site): State<Site>, Target(name): Target) -> Response {
@@ -93,7 +90,8 @@ async fn one(host: &Arc<Host>, name: AgentName) -> Result<AgentPage, WireError> 
     let position = events::id(host.events.position());
     let (record, _) = host.find(name.clone()).await?;
     let agent = agent_state::run(Arc::clone(host), GetAgentState { name: name.clone() }).await?;
-    let mut links = read_links(host, vec![name.clone()]).await?;
+    let state = host.paths.agent_dirs(&name).state;
+    let links = host.tasks.spawn_blocking(move || links::read(&state)).await;
     Ok(AgentPage {
         schema: 1,
         position,
@@ -108,9 +106,9 @@ async fn one(host: &Arc<Host>, name: AgentName) -> Result<AgentPage, WireError> 
                 .unwrap_or_default(),
             parent: record.parent,
             port: record.port,
-            own: own::names(&host.approvals.configs.get(&name)),
+            own: own_files::names(&host.approvals.configs.get(&name)),
         },
-        links: links.remove(&name).unwrap_or_default(),
+        links: links.unwrap_or_default(),
     })
 }
 
@@ -127,12 +125,9 @@ async fn whole(host: &Arc<Host>) -> Result<HivePage, WireError> {
         .into_iter()
         .map(|total| (total.agent, (total.turns, total.cost_micro_usd)))
         .collect();
-    let names = agents.iter().map(|(agent, _)| agent.name.clone());
-    let mut links = read_links(host, names.collect()).await?;
     let rows = agents.into_iter().map(|(agent, inbox)| {
-        let links = links.remove(&agent.name).unwrap_or_default();
         let spent = spent.get(&agent.name).copied().unwrap_or_default();
-        row(host, agent, &inbox, spent, links)
+        row(host, agent, &inbox, spent)
     });
     Ok(HivePage {
         schema: 1,
@@ -144,13 +139,7 @@ async fn whole(host: &Arc<Host>) -> Result<HivePage, WireError> {
     })
 }
 
-fn row(
-    host: &Host,
-    agent: AgentRecord,
-    inbox: &InboxStatus,
-    spent: (u64, u64),
-    links: Vec<DashboardLink>,
-) -> Row {
+fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus, spent: (u64, u64)) -> Row {
     let facts = host.harnesses.facts(&agent);
     let report = facts.report.as_ref();
     Row {
@@ -162,27 +151,6 @@ fn row(
         held_until: facts.held_until,
         turns_today: spent.0,
         cost_today_micro_usd: spent.1,
-        links,
         agent: list::row(host, agent, inbox),
     }
-}
-
-async fn read_links(
-    host: &Arc<Host>,
-    names: Vec<AgentName>,
-) -> Result<BTreeMap<AgentName, Vec<DashboardLink>>, WireError> {
-    let dirs: Vec<(AgentName, PathBuf)> = names
-        .into_iter()
-        .map(|name| {
-            let state = host.paths.agent_dirs(&name).state;
-            (name, state)
-        })
-        .collect();
-    let read = move || {
-        dirs.into_iter()
-            .map(|(name, dir)| (name, links::read(&dir)))
-            .collect()
-    };
-    let links = host.tasks.spawn_blocking(read).await;
-    links.map_err(|error| WireError::new(ErrorCode::Storage, error.to_string()))
 }

@@ -1,11 +1,11 @@
 //! Every route of a port, once: for the router and for the OpenAPI document.
 
 use super::{
-    Site, actions, call, events, files, log, login, metrics, notifier, openapi, own, past, ready,
-    reminders, render, shell, state, stats, tasks,
+    Site, actions, call, events, files, log, login, mcp, metrics, notifier, openapi, own_files,
+    past, ready, reminders, render, shell, state, stats, tasks,
 };
 use crate::access::Audience;
-use axum::routing::{MethodRouter, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 
 /// One route.
 pub(super) struct Route {
@@ -102,7 +102,12 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
         "Its script and style",
         get(shell::asset),
     );
-    table.open("GET", "/icon", "The mark of the hive", get(shell::icon));
+    table.open(
+        "GET",
+        "/icon",
+        "The mark of the agent or of the hive",
+        get(own_files::icon),
+    );
     table.open(
         "GET",
         "/healthz",
@@ -139,9 +144,11 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
             table.agent("/api/agents/{name}");
         }
         Audience::Agent(_) => {
-            let what = "The agent's own static files, sandboxed";
-            table.open("GET", "/own/{*path}", what, get(own::file));
+            let about = "Files of the agent's own, sandboxed";
+            table.open("GET", "/files/", about, get(own_files::index));
+            table.open("GET", "/files/{*path}", about, get(own_files::file));
             table.agent("/api");
+            table.tools();
         }
     }
     table.routes
@@ -258,6 +265,17 @@ impl Table {
             PAGE,
             get(stats::turns),
         );
+    }
+
+    /// The agent's tools, for MCP clients.
+    fn tools(&mut self) {
+        let what = "A message of the Model Context Protocol";
+        self.post("/mcp", what, &[], post(mcp::serve));
+        let what =
+            "What the server says of its own accord, in a session of the handshake revisions";
+        self.get("/mcp", what, &[], get(mcp::serve));
+        self.open("DELETE", "/mcp", "Ends such a session", delete(mcp::serve));
+        self.last().guarded = true;
     }
 
     fn open(

@@ -7,7 +7,9 @@
 //! what the model was told, what is left on the machine.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod approvals;
 mod bash;
+mod gateway;
 mod limits;
 mod plugs;
 mod sessions;

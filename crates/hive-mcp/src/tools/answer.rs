@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::Done;
 use crate::{
-    hyperhive::Hyperhive,
+    hyperhive::{Hyperhive, key},
     toolbox::{Call, Effect, Failure, Tool},
 };
 
@@ -19,6 +19,11 @@ pub struct Args {
     question_id: i64,
     /// The answer; one of the options where it fits, or your own words.
     answer: String,
+    /// Your own name for this answer. Called again within a day with the same key, nothing is done
+    /// twice.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 128))]
+    key: Option<String>,
 }
 
 impl Tool<Hyperhive> for Answer {
@@ -36,9 +41,9 @@ impl Tool<Hyperhive> for Answer {
         let answer = AnswerQuestion {
             question_id: QuestionId(args.question_id),
             answer: args.answer,
-            key: None,
+            key: key(args.key)?,
         };
-        hive.once(&answer).await?;
+        hive.call(&answer).await?;
         Ok(Done::new("the answer is on its way"))
     }
 }

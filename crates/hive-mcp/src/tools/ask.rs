@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    hyperhive::Hyperhive,
+    hyperhive::{Hyperhive, key},
     toolbox::{Call, Effect, Failure, Tool},
 };
 
@@ -29,6 +29,11 @@ pub struct Args {
     /// Whom to ask: an agent's name, or `operator`; the operator unless given.
     #[serde(default)]
     to: Option<String>,
+    /// Your own name for this question. Called again within a day with the same key, nothing is done
+    /// twice.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 128))]
+    key: Option<String>,
 }
 
 /// The question is stored and on its way.
@@ -56,10 +61,10 @@ impl Tool<Hyperhive> for Ask {
             multi: args.multi,
             ttl_seconds: args.ttl_seconds,
             to: args.to,
-            key: None,
+            key: key(args.key)?,
             wait: false,
         };
-        let asked = hive.once(&ask).await?;
+        let asked = hive.call(&ask).await?;
         Ok(Reply {
             question_id: asked.question_id.0,
         })

@@ -50,7 +50,7 @@ impl Tool<Hyperhive> for GetAgentMeta {
     type Reply = Reply;
 
     async fn call(hive: &Hyperhive, args: Args, _: &Call) -> Result<Reply, Failure> {
-        let meta = hive.repeat(&Get { name: args.name }).await?;
+        let meta = hive.call(&Get { name: args.name }).await?;
         Ok(Reply {
             name: meta.name.to_string(),
             hyperhive_rev: meta.hyperhive_rev,

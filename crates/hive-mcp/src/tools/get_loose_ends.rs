@@ -88,7 +88,7 @@ impl Tool<Hyperhive> for GetLooseEnds {
     type Reply = Reply;
 
     async fn call(hive: &Hyperhive, args: Args, _: &Call) -> Result<Reply, Failure> {
-        let listed = hive.repeat(&List { agent: args.agent }).await?;
+        let listed = hive.call(&List { agent: args.agent }).await?;
         Ok(Reply {
             loose_ends: listed.loose_ends.into_iter().map(shown).collect(),
         })

@@ -68,7 +68,7 @@ impl Tool<Hyperhive> for GetReceipt {
 
     async fn call(hive: &Hyperhive, args: Args, _: &Call) -> Result<Reply, Failure> {
         let receipt = hive
-            .repeat(&Get {
+            .call(&Get {
                 message_id: MessageId(args.message_id),
             })
             .await?;

@@ -41,7 +41,7 @@ impl Tool<Hyperhive> for ListPeers {
     type Reply = Reply;
 
     async fn call(hive: &Hyperhive, _: NoArgs, _: &Call) -> Result<Reply, Failure> {
-        let listed = hive.repeat(&List {}).await?;
+        let listed = hive.call(&List {}).await?;
         let peers = listed.peers.into_iter().map(|peer| Peer {
             name: peer.name.to_string(),
             parent: peer.parent.map(|parent| parent.to_string()),

@@ -3,7 +3,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    hyperhive::Hyperhive,
+    hyperhive::{Hyperhive, key},
     toolbox::{Call, Effect, Failure, Tool},
 };
 
@@ -22,6 +22,11 @@ pub struct Args {
     /// At what time, in seconds since 1970; give this or delay_seconds.
     #[serde(default)]
     at_unix_timestamp: Option<i64>,
+    /// Your own name for this reminder. Called again within a day with the same key, nothing is done
+    /// twice.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 128))]
+    key: Option<String>,
 }
 
 /// The reminder is set.
@@ -54,9 +59,9 @@ impl Tool<Hyperhive> for Remind {
             message: args.message,
             delay_seconds: args.delay_seconds,
             at_unix_timestamp: args.at_unix_timestamp,
-            key: None,
+            key: key(args.key)?,
         };
-        let reminded = hive.once(&remind).await?;
+        let reminded = hive.call(&remind).await?;
         Ok(Reply {
             reminder_id: reminded.reminder_id.0,
             due_at: reminded.due_at.to_string(),

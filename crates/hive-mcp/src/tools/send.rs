@@ -1,5 +1,5 @@
 use hive_wire::{
-    MessageId, SendKey,
+    MessageId,
     agent::{MAX_BODY, Send as SendMessage},
     text,
 };
@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    hyperhive::{Hyperhive, random_key},
+    hyperhive::{Hyperhive, key},
     toolbox::{Call, Effect, Failure, Tool},
 };
 
@@ -62,18 +62,13 @@ impl Tool<Hyperhive> for Send {
                  a summary",
             ));
         }
-        let key = args.key.map(|key| key.parse::<SendKey>()).transpose();
-        let key = key.map_err(|error| {
-            Failure::new(error.to_string(), "choose a shorter key, or leave it out")
-        })?;
         let send = SendMessage {
             to: args.to,
             body: args.body,
             in_reply_to: args.in_reply_to.map(MessageId),
-            // With a key of its own the call can be repeated over a restart of the daemon.
-            key: Some(key.unwrap_or_else(random_key)),
+            key: key(args.key)?,
         };
-        let sent = hive.repeat(&send).await?;
+        let sent = hive.call(&send).await?;
         Ok(Reply {
             message_id: sent.message_id.0,
             duplicate: sent.duplicate,

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::Done;
 use crate::{
-    hyperhive::Hyperhive,
+    hyperhive::{Hyperhive, key},
     toolbox::{Call, Effect, Failure, Tool},
     whole_file,
 };
@@ -24,6 +24,11 @@ pub struct Args {
     /// One line of at most 200 characters; an empty text clears the status.
     #[schemars(length(max = 200))]
     text: String,
+    /// Your own name for this change. Called again within a day with the same key, nothing is done
+    /// twice.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 128))]
+    key: Option<String>,
 }
 
 impl Tool<Hyperhive> for SetStatus {
@@ -47,9 +52,9 @@ impl Tool<Hyperhive> for SetStatus {
                 "say it in one short line",
             ));
         }
-        hive.repeat(&Set {
+        hive.call(&Set {
             text: text.to_owned(),
-            key: None,
+            key: key(args.key)?,
         })
         .await?;
         if let Some(dir) = hive.state_dir()

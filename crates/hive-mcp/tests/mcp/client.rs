@@ -40,8 +40,8 @@ pub(crate) async fn hive() -> TestHive {
 /// The options of `ada`, with directories of its own.
 pub(crate) fn options(hive: &TestHive) -> Options {
     let mut options = Options::new(hive.agent_socket("ada"));
-    options.state_dir = dir(hive.root(), "ada-state");
-    options.harness_dir = dir(hive.root(), "ada-harness");
+    options.state_dir = Some(dir(hive.root(), "ada-state"));
+    options.harness_dir = Some(dir(hive.root(), "ada-harness"));
     options
 }
 

@@ -1,17 +1,17 @@
 //! What a model is told about the tools: a change of it is a change that somebody reads.
 
-use hive_mcp::{Options, groups::Groups, hyperhive};
+use hive_mcp::{
+    groups::{Gate, Grants},
+    hyperhive,
+};
 use serde_json::Value;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/definitions.json");
 
 fn definitions() -> Value {
-    let options = Options {
-        groups: Groups::all(),
-        ..Options::new("/unused")
-    };
-    let toolbox = hyperhive::toolbox(&options);
-    serde_json::to_value(toolbox.definitions().collect::<Vec<_>>()).unwrap()
+    let toolbox = hyperhive::toolbox();
+    let definitions: Vec<_> = toolbox.definitions(&Grants::all()).collect();
+    serde_json::to_value(definitions).unwrap()
 }
 
 /// `HIVE_BLESS=1` writes the file anew; the difference then stands in the review.
@@ -51,29 +51,69 @@ fn every_tool_is_described_as_a_model_needs_it() {
     }
 }
 
+/// The page has a chapter for each group and capability, and in it a section for each tool.
 #[test]
-fn the_docs_have_a_section_for_each_tool_and_for_no_other() {
+fn the_docs_have_a_section_for_each_tool_in_the_chapter_of_its_group() {
     let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp.md");
     let docs = std::fs::read_to_string(docs).unwrap();
-    let documented: Vec<_> = docs
-        .lines()
-        .filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`'))
-        .collect();
-    let definitions = definitions();
-    let tools: Vec<_> = definitions
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap())
+    let mut documented = Vec::new();
+    let mut chapter = "";
+    for line in docs.lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            chapter = title;
+        }
+        if let Some(tool) = line.strip_prefix("### `").and_then(|l| l.strip_suffix('`')) {
+            documented.push((tool.to_owned(), chapter.to_owned()));
+        }
+    }
+    let toolbox = hyperhive::toolbox();
+    let tools: Vec<_> = toolbox
+        .tools()
+        .map(|(tool, gate)| (tool.name.to_string(), chapter_of(gate.unwrap())))
         .collect();
     assert_eq!(documented, tools);
-    for tool in definitions.as_array().unwrap() {
-        let fields = tool["inputSchema"]["properties"].as_object();
-        let section = format!("### `{}`", tool["name"].as_str().unwrap());
-        let (_, section) = docs.split_once(&section).unwrap();
+}
+
+fn chapter_of(gate: Gate) -> String {
+    match gate {
+        Gate::Capability(capability) => format!("Capability `{capability}`"),
+        Gate::Group(group) => {
+            let name = group.as_str();
+            name[..1].to_uppercase() + &name[1..]
+        }
+    }
+}
+
+#[test]
+fn the_docs_name_each_field_of_each_tool_and_show_a_call_that_fits() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mcp.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    for tool in definitions().as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        let (_, section) = docs.split_once(&format!("### `{name}`")).unwrap();
         let section = section.split("\n### ").next().unwrap();
-        for field in fields.into_iter().flat_map(|fields| fields.keys()) {
-            assert!(section.contains(&format!("`{field}`")), "{field}");
+        let fields = tool["inputSchema"]["properties"].as_object();
+        let fields: Vec<&String> = fields.into_iter().flatten().map(|(name, _)| name).collect();
+        for field in &fields {
+            assert!(section.contains(&format!("| `{field}`")), "{name}.{field}");
+        }
+        let (_, example) = section.split_once("```json\n").unwrap();
+        let mut example = example.split("\n```").next().unwrap().lines();
+        let mut line = || serde_json::from_str::<Value>(example.next().unwrap()).unwrap();
+        let (args, reply) = (line(), line());
+        for field in args.as_object().unwrap().keys() {
+            assert!(fields.contains(&field), "{name}: {field} in the example");
+        }
+        let required = tool["inputSchema"]["required"].as_array();
+        for field in required.into_iter().flatten() {
+            assert!(
+                args.get(field.as_str().unwrap()).is_some(),
+                "{name}: {field}"
+            );
+        }
+        let answers = tool["outputSchema"]["properties"].as_object().unwrap();
+        for field in reply.as_object().unwrap().keys() {
+            assert!(answers.contains_key(field), "{name}: {field} in the answer");
         }
     }
 }

@@ -168,7 +168,7 @@ async fn a_long_body_goes_to_a_file_that_the_agent_can_read() {
     let message = &got["messages"][0];
     let file = message["body_file"].as_str().unwrap();
     assert!(
-        file.starts_with(options.state_dir.to_str().unwrap()),
+        file.starts_with(options.state_dir.unwrap().to_str().unwrap()),
         "{file}"
     );
     assert_eq!(std::fs::read_to_string(file).unwrap(), long);

@@ -164,14 +164,17 @@ async fn m7_m8_reminders_fire_or_are_taken_back() {
 async fn m9_the_wish_for_another_turn_is_a_file_of_the_harness() {
     let hive = hive().await;
     let mut ada = ada(&hive).await;
-    let wish = options(&hive).harness_dir.join("hyperhive-continue");
+    let wish = options(&hive)
+        .harness_dir
+        .unwrap()
+        .join("hyperhive-continue");
     assert!(!wish.exists());
     ada.ok("request_next_turn", json!({})).await;
     assert!(wish.exists());
     ada.ok("request_next_turn", json!({})).await;
 
     let nowhere = Options {
-        harness_dir: "/nowhere/at/all".into(),
+        harness_dir: Some("/nowhere/at/all".into()),
         ..options(&hive)
     };
     let mut ada = Mcp::shaken(&nowhere, "2025-11-25").await;
@@ -182,7 +185,7 @@ async fn m9_the_wish_for_another_turn_is_a_file_of_the_harness() {
 async fn m10_the_status_is_seen_by_peers_and_kept() {
     let hive = hive().await;
     let mut ada = ada(&hive).await;
-    let file = options(&hive).state_dir.join("hyperhive-status");
+    let file = options(&hive).state_dir.unwrap().join("hyperhive-status");
     ada.ok("set_status", json!({"text": " building 🐝 "})).await;
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "building 🐝");
     let me = ada.ok("get_agent_meta", json!({})).await;
@@ -205,7 +208,7 @@ async fn m10_the_status_is_seen_by_peers_and_kept() {
 async fn m1_tools_of_groups_that_one_lacks_are_hidden_and_refused() {
     let hive = hive().await;
     let only = Options {
-        groups: Groups::parse("meta").0,
+        groups: Some(Groups::parse("meta").0),
         ..options(&hive)
     };
     let mut ada = Mcp::shaken(&only, "2025-11-25").await;
@@ -229,7 +232,7 @@ async fn m14_every_call_is_in_the_journal_before_and_after() {
     ada.failure("send", json!({"to": "nobody", "body": "x"}))
         .await;
     ada.leave().await;
-    let log = std::fs::read_to_string(options(&hive).harness_dir.join("mcp.log")).unwrap();
+    let log = std::fs::read_to_string(options(&hive).harness_dir.unwrap().join("mcp.log")).unwrap();
     let lines: Vec<Value> = log
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
