@@ -29,7 +29,9 @@
       container =
         module:
         lib.nixosSystem {
-          specialArgs = { hyperhive = self; };
+          specialArgs = {
+            hyperhive = self;
+          };
           modules = [
             { nixpkgs.hostPlatform = lib.mkDefault "x86_64-linux"; }
             module

@@ -16,10 +16,12 @@ let
   httpUrlOrNone = types.addCheck types.str (url: url == "" || isHttp url) // {
     description = "http(s) address or nothing";
   };
-  orNull = type: mkOption {
-    type = types.nullOr type;
-    default = null;
-  };
+  orNull =
+    type:
+    mkOption {
+      type = types.nullOr type;
+      default = null;
+    };
   target = "[A-Za-z0-9_][A-Za-z0-9_./-]*";
   targets = lib.mapAttrsToList (name: file: {
     inherit name;
@@ -325,8 +327,7 @@ in
     assertions =
       map (file: {
         assertion =
-          builtins.match target file.target != null
-          && !(lib.elem ".." (lib.splitString "/" file.target));
+          builtins.match target file.target != null && !(lib.elem ".." (lib.splitString "/" file.target));
         message = "hyperhive.frontend.extraFiles: `${file.target}` has to begin with a letter, a digit or `_`, and go on with those and `./-`, without `..`";
       }) targets
       ++ [
@@ -340,13 +341,24 @@ in
         message = "hyperhive.mcpServers.${name} needs either a `command` or a `url`";
       }) cfg.mcpServers
       ++ lib.mapAttrsToList (name: _: {
-        assertion = !(lib.elem name [ "hyperhive" "bash" "matrix" "forge" ]);
+        assertion =
+          !(lib.elem name [
+            "hyperhive"
+            "bash"
+            "matrix"
+            "forge"
+          ]);
         message = "hyperhive.mcpServers.${name} is a server of the hive's own";
       }) cfg.mcpServers
       ++ map (name: {
         assertion =
           builtins.match "(HIVE_|HYPERHIVE_|ANTHROPIC_|CLAUDE_|OPENAI_|LD_).*" name == null
-          && !(lib.elem name [ "PATH" "HOME" "SHELL" "USER" ]);
+          && !(lib.elem name [
+            "PATH"
+            "HOME"
+            "SHELL"
+            "USER"
+          ]);
         message = "hyperhive.env.${name} is a variable that the hive or the system sets";
       }) (lib.attrNames cfg.env);
   };

@@ -105,13 +105,6 @@ check_claude() {
 	engines+=("@anthropic-ai/claude-code@$CLAUDE_VERSION")
 }
 
-# A browser for the tests of the pages, and what builds them.
-check_browser() {
-	need node nodejs
-	need npm npm
-	have chromium || [[ -n ${CHROMIUM:-} ]] || packages+=(chromium)
-}
-
 # What agents are isolated with. The first is what a hive takes; the tests run all of them.
 check_runtimes() {
 	need bwrap bubblewrap
@@ -121,6 +114,13 @@ check_runtimes() {
 	need runc runc
 	have catatonit || [[ -x /usr/libexec/podman/catatonit ]] || packages+=(catatonit)
 	need newuidmap uidmap
+}
+
+# A browser for the tests of the pages, and what builds them.
+check_browser() {
+	need node nodejs
+	need npm npm
+	have chromium || [[ -n ${CHROMIUM:-} ]] || packages+=(chromium)
 }
 
 check_bench() {
@@ -163,8 +163,8 @@ check() {
 		check_bench
 		check_runtimes
 		;;
-	pages) check_browser ;;
 	up) have bwrap || wished+=(bubblewrap) ;;
+	pages) check_browser ;;
 	soak) check_nextest ;;
 	*)
 		echo "usage: ${0##*/} [build|up|lint|test|bench|pages|soak]" >&2

@@ -26,11 +26,13 @@ path: {
       ];
       # Paths of the repository, which are relative in agent.toml.
       file = name: path + "/../${name}";
-      isPath = where: builtins.elem where [
-        "icon"
-        "frontend.dist"
-        "frontend.extraFiles.*.source"
-      ];
+      isPath =
+        where:
+        builtins.elem where [
+          "icon"
+          "frontend.dist"
+          "frontend.extraFiles.*.source"
+        ];
       convert =
         where: value:
         if builtins.isList value then

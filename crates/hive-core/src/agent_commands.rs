@@ -154,12 +154,6 @@ impl Caller {
             Request::GetPermissions(command) => {
                 get_permissions::run(command, &grants, outbox.expect(id));
             }
-            Request::RequestSpawn(command) => {
-                request_spawn::run(self, command, outbox.expect(id));
-            }
-            Request::RequestApplyCommit(command) => {
-                request_apply_commit::run(self, command, outbox.expect(id));
-            }
             Request::Kill(command) => kill::run(self, command, outbox.expect(id)),
             Request::Start(command) => start::run(self, command, outbox.expect(id)),
             Request::Restart(command) => restart::run(self, command, outbox.expect(id)),

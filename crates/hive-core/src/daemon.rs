@@ -92,6 +92,10 @@ impl Running {
     ///
     /// # Errors
     /// With what is wrong and what to do about it.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one list: what is opened after what, and what each is made from"
+    )]
     pub async fn start(setup: Setup) -> anyhow::Result<Self> {
         let paths = setup.paths;
         paths.prepare()?;
@@ -175,8 +179,6 @@ impl Running {
         open_doors(&host, &agents, http, address)?;
         tasks.spawn(crew::new_days(Arc::clone(&host)));
         crew::muster(&host, &means, &agents).await;
-        rounds::resume(&host, &agents);
-        tasks.spawn(rounds::go(Arc::clone(&host)));
         listen_for_operator(&host)?;
         tasks.spawn(notifier::run(Arc::clone(&host)));
         let early = Arc::clone(&host);

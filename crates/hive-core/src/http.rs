@@ -26,7 +26,7 @@ mod notifier;
 mod once;
 mod openapi;
 mod output;
-mod own_files;
+mod own;
 mod past;
 mod patience;
 mod ready;
@@ -68,14 +68,14 @@ pub(crate) struct Site {
     hosts: Arc<[String]>,
     /// Seats for event streams.
     streams: Arc<Semaphore>,
+    /// The tools of the agent whose page this is.
+    tools: Option<Arc<mcp::Mount>>,
     /// Answers that may be asked for again.
     answers: Arc<once::Answers>,
     /// Pages of events that several readers want.
     shared: Arc<shared::Shared>,
     /// What was asked so far.
     traffic: Arc<traffic::Traffic>,
-    /// The tools of the agent whose page this is.
-    tools: Option<Arc<mcp::Mount>>,
 }
 
 impl Site {
@@ -98,10 +98,10 @@ impl Site {
             audience: Arc::new(audience),
             hosts,
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            tools,
             answers: Arc::default(),
             shared: Arc::default(),
             traffic: Arc::default(),
-            tools,
         }
     }
 }

@@ -11,4 +11,4 @@ mod socket;
 
 pub(crate) use connection::{Limits, Service};
 pub(crate) use listener::{Listener, bind};
-pub(crate) use outbox::{Outbox, Reply};
+pub(crate) use outbox::{Outbox, Reply, together};

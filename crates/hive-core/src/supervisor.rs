@@ -150,6 +150,11 @@ impl Supervisor {
         }
     }
 
+    /// Removes what the last run of an agent left that is no process.
+    pub(crate) async fn clear(self: &Arc<Self>, kind: host::Runtime, name: &AgentName) {
+        self.stop_process(kind, name, Duration::ZERO).await;
+    }
+
     /// Stops what runs and is nobody's.
     pub(crate) async fn stop_stray(self: &Arc<Self>, kind: host::Runtime, name: &AgentName) {
         tracing::warn!(agent = %name, runtime = kind.as_str(), "stopping what is left of it");

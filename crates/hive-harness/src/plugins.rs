@@ -15,7 +15,7 @@ use crate::{
 const STEP: Duration = Duration::from_secs(180);
 
 /// Installs what the configuration names, and tells the parent what could not be.
-pub async fn install(
+pub(crate) async fn install(
     plugins: &Plugins,
     engine: &EngineCommand,
     profile: &Profile,

@@ -83,6 +83,7 @@ impl Tool for Bwrap {
                 pids: spec.limits.pids.map(u64::from),
                 file_bytes: spec.limits.file_bytes,
             }),
+            unbounded: Vec::new(),
             agent: Agent::InNamespace,
         })
     }

@@ -282,9 +282,13 @@ fn output_is_kept(subject: &dyn Subject) {
         runtime.start(&last_words).expect("it starts");
         let watched = runtime.watch(&last_words.name).expect("known");
         watched.into_iter().for_each(await_end);
-        let lines = runtime.output(&last_words.name, 4096).expect("it is kept");
-        let lines = lines.split(|byte| *byte == b'\n').count() - 1;
-        assert_eq!(lines, generation as usize, "last words are not lost");
+        let said = runtime.output(&last_words.name, 4096).expect("it is kept");
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(
+            said.lines().count(),
+            generation as usize,
+            "last words are not lost: {said}"
+        );
     }
     let end = runtime.output(&spec.name, 20).expect("it is kept");
     assert_eq!(end, b"error\nno newline", "whole lines");

@@ -259,7 +259,8 @@ impl Kept {
     fn ask(self) {
         match self.agent {
             Agent::Program => tell(self.program, Signal::TERM),
-            Agent::InNamespace => match kernel::first_inside(self.program) {
+            // Below us, not below the program: some programs let go of what they start.
+            Agent::InNamespace => match kernel::first_inside(std::process::id()) {
                 Ok(Some(agent)) => kernel::signal(agent, Signal::TERM).unwrap_or_default(),
                 // It is not there yet, or not any more.
                 Ok(None) | Err(_) => tell(self.program, Signal::TERM),

@@ -72,6 +72,8 @@ pub struct Launch {
     /// What is done before; the agent's control groups are entered there. `None` for a tool that
     /// sets limits itself.
     pub(crate) stage: Option<Stage>,
+    /// Limits that it cannot set here.
+    pub(crate) unbounded: Vec<String>,
     pub(crate) agent: Agent,
 }
 
@@ -174,7 +176,7 @@ impl<T: Tool> Kept<T> {
         let mut launch = self.tool.launch(spec, &dir)?;
         let (groups, unbounded) = match &mut launch.stage {
             // It sets its limits itself.
-            None => (RunGroups::default(), Vec::new()),
+            None => (RunGroups::default(), std::mem::take(&mut launch.unbounded)),
             Some(stage) => {
                 let groups = self.groups.make(&self.group_name(&spec.name), &spec.limits);
                 stage.groups = groups.entrances();
@@ -326,7 +328,7 @@ fn instance(name: &AgentName, record: &Record, is_running: bool) -> Instance {
         let process = record.program.unwrap_or(record.keeper);
         State::Running { pid: process.pid }
     } else {
-        State::Ended(record.exit.clone().unwrap_or(Exit::Unseen))
+        State::Ended(record.exit.unwrap_or(Exit::Unseen))
     };
     Instance {
         name: name.clone(),

@@ -82,6 +82,7 @@ impl Tool for Nspawn {
                 // It drops the rights of root itself, when all is set up.
                 ..Stage::plain(Owner::Daemon)
             }),
+            unbounded: Vec::new(),
             agent: Agent::InNamespace,
         })
     }

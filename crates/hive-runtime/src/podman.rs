@@ -1,31 +1,45 @@
 //! `podman`: an agent in a container of Podman's, with or without root, and without an image: its
 //! root is made of mount points alone ([`crate::rootfs`]) and is read-only.
 //!
-//! Each hive has a store of its own, so that it sees no containers but its own. Podman runs in the
-//! foreground below the keeper, and so does the container: Podman's own monitor stays below it.
+//! Each agent has a store of its own, so that nothing of one is in the way of another, and what Podman
+//! knows of a run goes with it. Podman runs in the foreground below the keeper, and so does the
+//! container: Podman's own monitor stays below it.
 
 use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs::{self, DirBuilder},
     io,
-    os::unix::fs::DirBuilderExt,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use hive_wire::{AgentName, host};
+use rustix::process::{Resource, geteuid, getrlimit};
 
 use crate::{
-    Access, AgentDirs, AgentSpec, Network, Owner, RuntimeError, System, View, failed,
+    Access, AgentDirs, AgentSpec, Limits, Network, Owner, RuntimeError, System, View, failed,
     keeper::KeeperCommand,
-    kept::{Kept, Launch, Tool},
+    kept::{Kept, Launch, Tool, short_hash},
     mount_point,
     nspawn::with_outer_user,
     order::{Agent, shown},
     plan::{self, Entry, MountPlan},
     rootfs,
 };
+
+/// Processes and threads, where nothing else is said.
+const PIDS: u64 = 1 << 14;
+/// Open files of one process.
+const FILES: u64 = 1 << 16;
+
+/// What a single user or process may have at most.
+#[derive(Debug, Clone, Copy)]
+struct Most {
+    nproc: u64,
+    nofile: u64,
+}
 
 /// Runs agents with Podman.
 pub type PodmanRuntime = Kept<Podman>;
@@ -36,76 +50,147 @@ pub struct Podman {
     program: PathBuf,
     system: System,
     path: OsString,
-    /// Where Podman keeps what it knows of its containers.
-    store: PathBuf,
-    /// What makes a container, when Podman's own choice does not work on this host.
-    maker: Option<&'static str>,
+    /// Where Podman keeps what is short-lived: it takes no longer paths than this makes them.
+    run: PathBuf,
+    /// Whether the host has control groups of the second version alone.
+    is_unified: bool,
 }
 
 impl Podman {
-    /// Podman at this place, on a host with this system, with a store of its own. `path` is where
-    /// the host looks for programs.
-    pub fn new(program: PathBuf, system: System, path: OsString, store: PathBuf) -> Self {
-        // crun refuses hosts that have both versions of control groups; runc does not.
-        let is_unified = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
+    /// Podman at this place, on a host with this system. `path` is where the host looks for
+    /// programs.
+    pub fn new(program: PathBuf, system: System, path: OsString) -> Self {
         Self {
             program,
             system,
             path,
-            store,
-            maker: (!is_unified).then_some("runc"),
+            run: short_dir(),
+            is_unified: Path::new("/sys/fs/cgroup/cgroup.controllers").exists(),
         }
     }
 
-    /// What precedes every command.
-    fn global(&self) -> Vec<String> {
-        let dir = |name: &str| self.store.join(name).to_string_lossy().into_owned();
+    /// What precedes every command about the agent with this directory.
+    fn global(&self, dir: &Path) -> Vec<String> {
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let mut args = vec![
-            format!("--root={}", dir("storage")),
-            format!("--runroot={}", dir("run")),
-            format!("--tmpdir={}", dir("tmp")),
+            format!("--root={}", text(dir.join("podman/storage"))),
+            format!("--runroot={}", text(self.runroot(dir))),
+            format!("--tmpdir={}", text(dir.join("podman/tmp"))),
             // Nothing is stored in it but what containers are called.
             "--storage-driver=vfs".to_owned(),
             "--cgroup-manager=cgroupfs".to_owned(),
             "--events-backend=file".to_owned(),
+            "--log-level=error".to_owned(),
         ];
-        args.extend(self.maker.map(|maker| format!("--runtime={maker}")));
+        if !self.is_unified {
+            // crun refuses hosts that have both versions of control groups; runc does not.
+            args.push("--runtime=runc".to_owned());
+        }
         args
     }
 
+    fn runroot(&self, dir: &Path) -> PathBuf {
+        self.run.join(short_hash(dir))
+    }
+
+    /// Takes limits away that Podman cannot set here, and complains of; which those were.
+    fn give_up_limits(&self, spec: &mut AgentSpec) -> Vec<String> {
+        if self.is_unified || spec.owner != Owner::Daemon {
+            return Vec::new();
+        }
+        let limits = &mut spec.limits;
+        let wanted = [
+            ("memory", limits.memory_bytes.take().is_some()),
+            ("processor time", limits.cpu_percent.take().is_some()),
+        ];
+        let reason = "without root podman sets none where control groups are of the first version";
+        let given_up = wanted.iter().filter(|(_, is_wanted)| *is_wanted);
+        given_up
+            .map(|(what, _)| format!("{what}: {reason}"))
+            .collect()
+    }
+
     /// Podman's own environment; the agent's is told by name.
-    fn env(&self) -> io::Result<BTreeMap<String, String>> {
-        for name in ["storage", "run", "tmp", "home", "xdg"] {
+    fn env(&self, dir: &Path) -> io::Result<BTreeMap<String, String>> {
+        make_private(&self.run)?;
+        let own = dir.join("podman");
+        for name in ["storage", "tmp", "home", "xdg"] {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
-                .create(self.store.join(name))?;
+                .create(own.join(name))?;
         }
-        let config = self.store.join("containers.conf");
-        fs::write(&config, containers_conf())?;
+        // Not the host's, and not the user's.
+        let config = own.join("containers.conf");
+        fs::write(&config, "[containers]\npids_limit = 0\n")?;
         let text = |path: &Path| path.to_string_lossy().into_owned();
         Ok(BTreeMap::from([
             ("PATH".to_owned(), self.path.to_string_lossy().into_owned()),
-            ("HOME".to_owned(), text(&self.store.join("home"))),
-            ("XDG_RUNTIME_DIR".to_owned(), text(&self.store.join("xdg"))),
+            ("HOME".to_owned(), text(&own.join("home"))),
+            ("XDG_RUNTIME_DIR".to_owned(), text(&own.join("xdg"))),
             ("CONTAINERS_CONF".to_owned(), text(&config)),
         ]))
     }
+
+    /// Has Podman undo what it did for a container.
+    fn remove(&self, name: &AgentName, dir: &Path) -> io::Result<()> {
+        let removed = Command::new(&self.program)
+            .args(self.global(dir))
+            .args(["rm", "--force", "--ignore", "--volumes", "--time=0"])
+            .arg(container(name))
+            .env_clear()
+            .envs(self.env(dir)?)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .output()?;
+        // Without root all that it did is in namespaces, which are gone; that it misses them is no
+        // reason to keep what it wrote down.
+        if removed.status.success() || !geteuid().is_root() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&removed.stderr).trim().to_owned();
+        Err(io::Error::other(said))
+    }
 }
 
-/// Limits of single processes that this one may hand on: Podman's own defaults are higher than some
-/// hosts allow, also to root.
-fn containers_conf() -> String {
-    use rustix::process::{Resource, getrlimit};
-    let most = |resource, enough: u64| {
-        let hard = getrlimit(resource).maximum.unwrap_or(enough);
-        hard.min(enough)
-    };
-    format!(
-        "[containers]\ndefault_ulimits = [\"nofile={0}:{0}\", \"nproc={1}:{1}\"]\n",
-        most(Resource::Nofile, 1 << 16),
-        most(Resource::Nproc, 1 << 14)
-    )
+/// A short directory that this user has for itself.
+fn short_dir() -> PathBuf {
+    if geteuid().is_root() {
+        return "/run/hive-podman".into();
+    }
+    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    match own.filter(|dir| dir.is_absolute() && dir.as_os_str().len() < 25) {
+        Some(dir) => dir.join("hive-podman"),
+        None => format!("/tmp/hive-podman-{}", geteuid().as_raw()).into(),
+    }
+}
+
+/// Makes a directory that is ours and closed to others, and refuses one that somebody else made.
+fn make_private(dir: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let found = fs::symlink_metadata(dir)?;
+    let is_ours = found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & 0o022 == 0;
+    if is_ours {
+        return Ok(());
+    }
+    let problem = format!("{} is not ours: remove it", dir.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, problem))
+}
+
+fn remove_dir(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The most that this process may hand on of what a single process may have: what Podman would ask
+/// for is more than some hosts allow, also to root.
+fn most(resource: Resource, enough: u64) -> u64 {
+    getrlimit(resource).maximum.unwrap_or(enough).min(enough)
 }
 
 impl PodmanRuntime {
@@ -125,8 +210,11 @@ impl Tool for Podman {
     }
 
     fn launch(&self, spec: &AgentSpec, dir: &Path) -> Result<Launch, RuntimeError> {
-        let spec = &with_outer_user(spec);
+        let mut spec = with_outer_user(spec);
+        let unbounded = self.give_up_limits(&mut spec);
+        let spec = &spec;
         let plan = MountPlan::new(spec, &self.system, &self.path)?;
+        check_colons(&plan)?;
         plan.check_program(&spec.command.program)?;
         mount_point::make(&spec.dirs.home, ".claude", spec.owner).map_err(failed(format!(
             "make a mount point in {}",
@@ -135,10 +223,14 @@ impl Tool for Podman {
         let root =
             rootfs::make(&plan, dir).map_err(failed(format!("make a root in {}", shown(dir))))?;
         let own = self
-            .env()
-            .map_err(failed(format!("make {}", shown(&self.store))))?;
-        let mut args = self.global();
-        args.extend(arguments(spec, &plan, &root));
+            .env(dir)
+            .map_err(failed(format!("make a store in {}", shown(dir))))?;
+        let mut args = self.global(dir);
+        let most = Most {
+            nproc: most(Resource::Nproc, PIDS),
+            nofile: most(Resource::Nofile, FILES),
+        };
+        args.extend(arguments(spec, &plan, &root, most));
         let mut env = spec.env.clone();
         env.extend(own);
         Ok(Launch {
@@ -147,26 +239,17 @@ impl Tool for Podman {
             env,
             cwd: "/".into(),
             stage: None,
+            unbounded,
             agent: Agent::InNamespace,
         })
     }
 
     fn clear(&self, name: &AgentName, dir: &Path) -> Result<(), RuntimeError> {
         let doing = || failed(format!("remove the container of {name}"));
-        if self.store.exists() {
-            let removed = Command::new(&self.program)
-                .args(self.global())
-                .args(["rm", "--force", "--ignore", "--volumes", "--time=0"])
-                .arg(container(name))
-                .env_clear()
-                .envs(self.env().map_err(doing())?)
-                .current_dir("/")
-                .stdin(Stdio::null())
-                .output()
-                .map_err(doing())?;
-            if !removed.status.success() {
-                let said = String::from_utf8_lossy(&removed.stderr).trim().to_owned();
-                return Err(doing()(io::Error::other(said)));
+        if dir.join("podman").exists() {
+            self.remove(name, dir).map_err(doing())?;
+            for leftover in [dir.join("podman"), self.runroot(dir)] {
+                remove_dir(&leftover).map_err(doing())?;
             }
         }
         rootfs::remove(dir).map_err(failed(format!("remove the root in {}", shown(dir))))
@@ -177,84 +260,41 @@ fn container(name: &AgentName) -> String {
     format!("h-{name}")
 }
 
+/// What every container is made with.
+const ALWAYS: [&str; 14] = [
+    "run",
+    "--rm",
+    "--replace",
+    "--init",
+    "--read-only",
+    "--read-only-tmpfs=false",
+    "--cap-drop=all",
+    "--security-opt=no-new-privileges",
+    "--http-proxy=false",
+    "--log-driver=none",
+    "--no-hosts",
+    "--image-volume=ignore",
+    "--workdir=/state",
+    "--env=container=podman",
+];
+
 /// The command line of `podman run`, without what precedes every command.
-fn arguments(spec: &AgentSpec, plan: &MountPlan, root: &Path) -> Vec<String> {
-    let (user, limits) = (&spec.user, &spec.limits);
-    let mut args: Vec<String> = [
-        "run",
-        "--rm",
-        "--replace",
-        "--init",
-        "--read-only",
-        "--read-only-tmpfs=false",
-        "--cap-drop=all",
-        "--security-opt=no-new-privileges",
-        "--http-proxy=false",
-        "--log-driver=none",
-        "--no-hosts",
-        "--image-volume=ignore",
-        "--workdir=/state",
-        "--env=container=podman",
-    ]
-    .map(str::to_owned)
-    .to_vec();
+fn arguments(spec: &AgentSpec, plan: &MountPlan, root: &Path, most: Most) -> Vec<String> {
+    let user = &spec.user;
+    let mut args = ALWAYS.map(str::to_owned).to_vec();
     args.push(format!("--name={}", container(&spec.name)));
     args.push(format!("--hostname={}", spec.name));
-    match spec.owner {
-        Owner::Daemon => args.push("--userns=keep-id".to_owned()),
-        Owner::Own { .. } => args.push(format!("--user={}:{}", user.uid, user.gid)),
-    }
+    args.push(match spec.owner {
+        Owner::Daemon => "--userns=keep-id".to_owned(),
+        Owner::Own { .. } => format!("--user={}:{}", user.uid, user.gid),
+    });
     args.push(match spec.network {
         Network::Gateway | Network::None => "--network=none".to_owned(),
         Network::Host => "--network=host".to_owned(),
     });
-    args.extend(
-        limits
-            .memory_bytes
-            .map(|bytes| format!("--memory={bytes}b")),
-    );
-    args.extend(limits.pids.map(|pids| format!("--pids-limit={pids}")));
-    args.extend(
-        limits
-            .cpu_percent
-            .map(|percent| format!("--cpus={}.{:02}", percent / 100, percent % 100)),
-    );
-    for entry in &plan.entries {
-        let target = entry.target().to_string_lossy();
-        match entry {
-            Entry::Bind { source, access, .. } => {
-                let access = match access {
-                    Access::ReadOnly => "ro",
-                    Access::ReadWrite => "rw",
-                };
-                let source = source.to_string_lossy();
-                args.push(format!(
-                    "--volume={source}:{target}:{access},rbind,rprivate"
-                ));
-            }
-            Entry::Tmpfs { bytes, .. } => {
-                args.push(format!(
-                    "--tmpfs={target}:rw,nosuid,nodev,mode=1777,size={bytes}"
-                ));
-            }
-            Entry::Dir { .. } => {
-                args.push(format!(
-                    "--tmpfs={target}:rw,nosuid,nodev,mode=1777,size=1m"
-                ));
-            }
-            // They are part of the root.
-            Entry::File { .. } | Entry::Link { .. } => {}
-        }
-    }
-    for (name, value) in &spec.env {
-        // By name, so that nobody reads the value in the arguments. Where Podman would take it for
-        // its own, it is none that anybody must not read.
-        if is_podmans(name) {
-            args.push(format!("--env={name}={value}"));
-        } else {
-            args.push(format!("--env={name}"));
-        }
-    }
+    args.extend(limits(&spec.limits, most));
+    args.extend(plan.entries.iter().filter_map(mount));
+    args.extend(spec.env.iter().map(variable));
     args.push("--rootfs".to_owned());
     args.push(root.to_string_lossy().into_owned());
     // Both outputs in one: Podman would mix them as it reads them.
@@ -262,6 +302,75 @@ fn arguments(spec: &AgentSpec, plan: &MountPlan, root: &Path) -> Vec<String> {
     args.push(spec.command.program.to_string_lossy().into_owned());
     args.extend(spec.command.args.iter().cloned());
     args
+}
+
+fn limits(limits: &Limits, Most { nproc, nofile }: Most) -> Vec<String> {
+    let memory = limits
+        .memory_bytes
+        .map(|bytes| format!("--memory={bytes}b"));
+    // In place of Podman's own, which is a control group's and may not be had.
+    let pids = limits.pids.map_or(PIDS, u64::from).min(nproc);
+    let mut args: Vec<String> = memory.into_iter().collect();
+    args.push(format!("--ulimit=nproc={pids}:{pids}"));
+    args.push(format!("--ulimit=nofile={nofile}:{nofile}"));
+    if let Some(percent) = limits.cpu_percent {
+        args.push(format!("--cpus={}.{:02}", percent / 100, percent % 100));
+    }
+    args
+}
+
+fn mount(entry: &Entry) -> Option<String> {
+    let target = entry.target().to_string_lossy();
+    match entry {
+        Entry::Bind { source, access, .. } => {
+            let access = match access {
+                Access::ReadOnly => "ro",
+                Access::ReadWrite => "rw",
+            };
+            let source = source.to_string_lossy();
+            Some(format!(
+                "--volume={source}:{target}:{access},rbind,rprivate"
+            ))
+        }
+        Entry::Tmpfs { bytes, .. } => Some(format!(
+            "--tmpfs={target}:rw,nosuid,nodev,mode=1777,size={bytes}"
+        )),
+        Entry::Dir { .. } => Some(format!(
+            "--tmpfs={target}:rw,nosuid,nodev,mode=1777,size=1m"
+        )),
+        // They are part of the root.
+        Entry::File { .. } | Entry::Link { .. } => None,
+    }
+}
+
+/// By name, so that nobody reads the value in the arguments. Where Podman would take it for its own,
+/// it is none that anybody must not read.
+fn variable((name, value): (&String, &String)) -> String {
+    if is_podmans(name) {
+        format!("--env={name}={value}")
+    } else {
+        format!("--env={name}")
+    }
+}
+
+/// Podman separates the parts of a mount by colons, and has no way to say one.
+fn check_colons(plan: &MountPlan) -> Result<(), RuntimeError> {
+    for entry in &plan.entries {
+        if let Entry::Bind { source, target, .. } = entry
+            && [source, target]
+                .iter()
+                .any(|path| path.to_string_lossy().contains(':'))
+        {
+            return Err(RuntimeError::Mount {
+                mount: target.clone(),
+                reason: format!(
+                    "podman mounts nothing with a colon in it: {}",
+                    shown(source)
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Whether Podman reads a variable of this name for itself.
@@ -300,7 +409,11 @@ mod tests {
         let line = |spec: &AgentSpec| {
             let spec = with_outer_user(spec);
             let plan = MountPlan::new(&spec, &system(), OsStr::new("/usr/bin")).unwrap();
-            arguments(&spec, &plan, Path::new("/rootfs"))
+            let most = Most {
+                nproc: 3000,
+                nofile: 1024,
+            };
+            arguments(&spec, &plan, Path::new("/rootfs"), most)
                 .join(" ")
                 .replace(root.to_str().unwrap(), "DIR")
         };
@@ -308,7 +421,8 @@ mod tests {
             --cap-drop=all --security-opt=no-new-privileges --http-proxy=false --log-driver=none \
             --no-hosts --image-volume=ignore --workdir=/state --env=container=podman --name=h-ada \
             --hostname=ada --user=70007:70007 --network=none --memory=536870912b \
-            --pids-limit=4096 --cpus=1.50 --volume=/usr:/usr:ro,rbind,rprivate \
+            --ulimit=nproc=3000:3000 --ulimit=nofile=1024:1024 --cpus=1.50 \
+            --volume=/usr:/usr:ro,rbind,rprivate \
             --volume=/etc/ssl/certs:/etc/ssl/certs:ro,rbind,rprivate \
             --tmpfs=/tmp:rw,nosuid,nodev,mode=1777,size=64 \
             --tmpfs=/run:rw,nosuid,nodev,mode=1777,size=16777216 \

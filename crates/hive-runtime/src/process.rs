@@ -48,6 +48,7 @@ impl Tool for Process {
             env: spec.env.clone(),
             cwd: spec.dirs.state.clone(),
             stage: Some(Stage::plain(Owner::Daemon)),
+            unbounded: Vec::new(),
             agent: Agent::Program,
         })
     }

@@ -217,10 +217,7 @@ fn make(machine: &Machine, kind: host::Runtime, agents: &Path) -> Option<Arc<dyn
             Some(Arc::new(NspawnRuntime::new(tool, agents, keeper)))
         }
         host::Runtime::Podman => {
-            // Beside the agents, and out of their way.
-            let store = agents.with_file_name("podman");
-            let (system, path) = (machine.system.clone(), machine.path.clone());
-            let tool = Podman::new(program(), system, path, store);
+            let tool = Podman::new(program(), machine.system.clone(), machine.path.clone());
             Some(Arc::new(PodmanRuntime::new(tool, agents, keeper)))
         }
         host::Runtime::Nixos => {

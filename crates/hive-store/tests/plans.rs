@@ -89,8 +89,8 @@ const HOT: &[(&str, &str)] = &[
         "INDEX messages_thread (thread=? AND rowid<?)",
     ),
     (
-        "FROM correspondence WHERE party = :party",
-        "PRIMARY KEY (party=? AND message<?)",
+        "FROM correspondence WHERE party = ?1 AND first < ?2",
+        "PRIMARY KEY (party=? AND first<?)",
     ),
     (
         "WHERE state = 3 AND message > ?1",

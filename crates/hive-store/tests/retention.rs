@@ -328,7 +328,11 @@ fn history_is_complete_however_far_the_index_lags() {
     }
     let indexed: u32 = hive
         .raw()
-        .query_row("SELECT count(*) FROM correspondence", [], |row| row.get(0))
+        .query_row(
+            "SELECT sum(length(messages)) / 4 FROM correspondence",
+            [],
+            |row| row.get(0),
+        )
         .unwrap();
     // A message to oneself has one party.
     assert_eq!(indexed, 60 * 2 - 20);
@@ -347,15 +351,48 @@ fn the_index_forgets_with_the_messages() {
     hive.clock += 30 * DAY;
     prune_all(&mut hive, 4);
     while hive.run(|tx| tx.index_correspondence(4)) > 0 {}
-    let rows: Vec<i64> = hive
+    let rows: Vec<(String, i64, i64)> = hive
         .raw()
-        .prepare("SELECT message FROM correspondence")
+        .prepare("SELECT party, first, length(messages) / 4 FROM correspondence")
         .unwrap()
-        .query_map([], |row| row.get(0))
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .unwrap()
         .collect::<Result<_, _>>()
         .unwrap();
-    assert_eq!(rows, [20, 20], "both parties of the newest");
+    let newest = [("ada".to_owned(), 20, 1), ("cid".to_owned(), 20, 1)];
+    assert_eq!(rows, newest, "both parties of the newest");
+}
+
+#[test]
+fn the_index_fills_rows_and_forgets_from_their_middle() {
+    let mut hive = Hive::new();
+    let mut kept = Vec::new();
+    for n in 0..600_u32 {
+        let id = hive.send("bob", "ada", "x");
+        assert_eq!(hive.take("ada", 32), [id]);
+        // Every seventh goes to somebody who does not look at it.
+        if n % 7 == 0 {
+            kept.push(hive.send("bob", "cid", "x"));
+        }
+        if n % 301 == 0 {
+            hive.run(|tx| tx.index_correspondence(250));
+        }
+    }
+    while hive.run(|tx| tx.index_correspondence(4_096)) > 0 {}
+    assert_eq!(pages(&hive, &with("bob"), 77).len(), 600 + kept.len());
+    let rows = |hive: &Hive| -> u32 {
+        let sql = "SELECT count(*) FROM correspondence WHERE party = 'bob'";
+        hive.raw().query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(rows(&hive), 3, "240 messages to a row");
+    hive.clock += 30 * DAY;
+    prune_all(&mut hive, 64);
+    let newest = history(&hive, &HistoryQuery::default())[0];
+    let expected: Vec<_> = std::iter::once(newest)
+        .chain(kept.into_iter().rev())
+        .collect();
+    assert_eq!(pages(&hive, &with("bob"), 77), expected);
+    assert_eq!(pages(&hive, &with("ada"), 77), [newest]);
 }
 
 #[test]

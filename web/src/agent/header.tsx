@@ -29,7 +29,7 @@ export function AgentHeader({ state, api, isAlone }: { state: AgentSnapshot; api
           <a key={link.url} class="badge" href={link.url} title={link.url} target="_blank" rel="noopener noreferrer nofollow">{link.icon} {link.label}</a>
         ))}
         {state.own.map((name) => (
-          <a key={name} class="badge" href={`http://${location.hostname}:${state.port}/files/${name}`} target="_blank" rel="noopener noreferrer">▣ {name || "own page"}</a>
+          <a key={name} class="badge" href={`http://${location.hostname}:${state.port}/own/${name}`} target="_blank" rel="noopener noreferrer">▣ {name}</a>
         ))}
         {isAlone && <LinkState />}
       </div>

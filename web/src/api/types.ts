@@ -13,6 +13,8 @@ export type {
 export type AgentRow = host.FleetRow & {
   /** Whether it was built by another version of the hive. */
   stale?: boolean;
+  /** What it reaches: gateway, none or host. */
+  network?: string | null;
 };
 
 export type HiveState = Omit<host.HiveState, "agents"> & { agents: AgentRow[] };

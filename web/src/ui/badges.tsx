@@ -37,6 +37,15 @@ export function NoIsolation({ runtime }: { runtime: string }) {
   );
 }
 
+export function HostNetwork({ runtime, network }: { runtime: string; network?: string | null | undefined }) {
+  if (network !== "host" || runtime === "process") return null;
+  return (
+    <span class="badge warn" title="It is on the host's network: it reaches this machine's own services.">
+      host network
+    </span>
+  );
+}
+
 /** A wait for a usage limit that somebody else on the same credential met. */
 export function Held({ until }: { until: string | null }) {
   if (until === null || Date.parse(until) < Date.now()) return null;
@@ -50,15 +59,6 @@ export function Stale({ agent, rebuild }: { agent: AgentRow; rebuild: () => Prom
     <Action run={rebuild} class="badge warn small" title="It was built by another version of the hive" done={`${agent.name} is rebuilt.`}>
       stale · {word("Rebuild")}
     </Action>
-  );
-}
-
-export function HostNetwork({ runtime, network }: { runtime: string; network?: string | undefined }) {
-  if (network !== "host" || runtime === "process") return null;
-  return (
-    <span class="badge warn" title="It is on the host's network: it reaches this machine's own services.">
-      host network
-    </span>
   );
 }
 

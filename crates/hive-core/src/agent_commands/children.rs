@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use hive_store::sqlite::AgentRecord;
 use hive_wire::{AgentName, WireError, agent::ChildState};
 
 use super::{Caller, once::Once};
@@ -26,34 +25,26 @@ pub(super) fn wish(
             .run(move |desk| {
                 desk.roster.child(&agent, &asked)?;
                 let mut news = None;
-                let record: AgentName = once.run(desk, &agent, |desk| {
+                once.run(desk, &agent, |desk| {
                     news = Some(wish.write_down(desk, &asked, Some(&agent))?);
-                    Ok(asked.clone())
+                    Ok(())
                 })?;
-                let is_new = news.is_some();
-                let record = match news {
-                    Some(record) => record,
-                    None => desk.roster.find(record.as_str())?.clone(),
-                };
-                Ok((record, is_new))
+                match news {
+                    Some(record) => Ok((record, true)),
+                    None => Ok((desk.roster.child(&agent, &asked)?.clone(), false)),
+                }
             })
             .await?;
         if is_new {
             supervisor.look(&child);
             supervisor.fulfilled(&record, wish).await?;
         }
-        Ok::<_, WireError>(stands(&record, |agent| {
-            list::stands(&supervisor, &harnesses, agent)
-        }))
+        let stands = list::stands(&supervisor, &harnesses, &record);
+        Ok::<_, WireError>(ChildState {
+            name: child,
+            state: stands.state,
+            note: stands.note,
+        })
     };
     caller.tasks.spawn(async move { reply.send(work.await) });
-}
-
-fn stands(agent: &AgentRecord, look: impl FnOnce(&AgentRecord) -> list::Stands) -> ChildState {
-    let stands = look(agent);
-    ChildState {
-        name: agent.name.clone(),
-        state: stands.state,
-        note: stands.note,
-    }
 }

@@ -84,7 +84,7 @@ pub(crate) fn extra_mcp(config: &AgentConfig) -> Option<Value> {
     let servers: Map<String, Value> = config
         .mcp_servers
         .iter()
-        .map(|(name, server)| (name.to_string(), server_json(server)))
+        .map(|(name, server)| (name.as_str().to_owned(), server_json(server)))
         .collect();
     Some(json!({ "mcpServers": servers }))
 }

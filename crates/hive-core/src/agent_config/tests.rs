@@ -186,6 +186,7 @@ fn t29_options_reach_the_harness() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn t29_what_is_wrong_is_said_with_its_line() {
     for (text, line, expected) in [
         ("modle = \"opus\"", 1, "did you mean `model`?"),

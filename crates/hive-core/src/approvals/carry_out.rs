@@ -126,7 +126,7 @@ async fn make_agent(
                 .and_then(|name| name.parse().ok()),
             runtime: config.runtime,
             engine: config.engine.as_ref().map(ToString::to_string),
-            model: config.model.as_ref().map(ToString::to_string),
+            model: config.model.as_ref().map(|model| model.as_str().to_owned()),
         };
         hive_store::failpoint!("approvals::before_effect");
         let made = spawn::create(Arc::clone(host), command, content.tree, &message).await;

@@ -318,6 +318,12 @@ impl Desk<'_> {
         self.report(event);
     }
 
+    /// Tells live views that something happened to what is the operator's.
+    pub fn report_operator(&mut self, kind: &'static str, data: &serde_json::Value) {
+        let event = report::event(self.now, "operator", kind, data);
+        self.report(event);
+    }
+
     /// Sends a helper event (C10) to an agent, if it is still there. The limit on the inbox does
     /// not hold for it: somebody waits for this news.
     pub fn tell(&mut self, agent: &AgentName, event: &serde_json::Value) {

@@ -18,7 +18,7 @@ use super::{
     lobby::Lobby,
     stopping,
 };
-use crate::{config::Config, metrics::Metrics, pauses::Pauses, roster::Roster};
+use crate::{config::Config, metrics::Metrics, pauses::Pauses, roster::Roster, server::together};
 
 /// The most jobs in one group: beyond, an answer would wait for work it has nothing to do with.
 const GROUP: usize = 1_024;
@@ -38,6 +38,9 @@ pub struct Parts {
     /// What is counted.
     pub metrics: Arc<Metrics>,
 }
+
+/// From this many answers on they are encoded first and then written one right after the other.
+const TOGETHER_FROM: usize = 4;
 
 /// How many connections are heard before the next group begins: all that are ready, within reason.
 const HEARD_PER_GROUP: u32 = 512;
@@ -216,7 +219,11 @@ impl Work {
             };
         }
         self.askers.keep();
-        answers.into_iter().for_each(|say| say(None));
+        if answers.len() < TOGETHER_FROM {
+            answers.into_iter().for_each(|say| say(None));
+        } else {
+            together(|| answers.into_iter().for_each(|say| say(None)));
+        }
         for event in spoken.events {
             self.parts.events.publish(event);
         }

@@ -12,7 +12,7 @@ use hive_wire::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::Mode;
+use super::{Mode, rounds};
 use crate::{
     agent_config::{self, AGENT_TOML, Configs},
     approvals,
@@ -212,6 +212,7 @@ pub(super) async fn muster(host: &Arc<Host>, means: &Means, agents: &[AgentRecor
         }
     }
     host.supervisor.adopt(agents);
+    rounds::begin(host, agents);
     if means.binaries.harness.is_some() {
         first_agent(host).await;
     }

@@ -12,8 +12,17 @@ use hive_wire::{AgentName, WireError, host::Runtime};
 
 use crate::host_commands::{Host, destroy};
 
+/// Begins the rounds, after what an earlier daemon began and did not finish is taken up.
+pub(super) fn begin(host: &Arc<Host>, agents: &[AgentRecord]) {
+    for agent in agents.iter().filter(|one| one.run.wanted == Wanted::Gone) {
+        let finish = destroy::finish(Arc::clone(host), agent.clone());
+        host.tasks.spawn(finish);
+    }
+    host.tasks.spawn(go(Arc::clone(host)));
+}
+
 /// Goes round until the daemon stops.
-pub(super) async fn go(host: Arc<Host>) {
+async fn go(host: Arc<Host>) {
     loop {
         if let Err(error) = once(&host).await {
             tracing::warn!(%error, "a round was cut short");
@@ -80,16 +89,6 @@ fn remove_old_sockets(host: &Host, agents: &[AgentRecord]) {
         // It follows no links; only the daemon writes there.
         if let Err(error) = fs::remove_dir_all(dir.path()) {
             tracing::warn!(agent = %name, %error, "cannot remove what is left of its sockets");
-        }
-    }
-}
-
-/// Goes on with what an earlier daemon began and did not finish.
-pub(super) fn resume(host: &Arc<Host>, agents: &[AgentRecord]) {
-    for agent in agents {
-        if agent.run.wanted == Wanted::Gone {
-            let finish = destroy::finish(Arc::clone(host), agent.clone());
-            host.tasks.spawn(finish);
         }
     }
 }

@@ -38,7 +38,10 @@ async fn passed_on(
 ) -> Result<Response<Body>, Problem> {
     let shared = door.shared();
     let (mut head, body) = request.into_parts();
-    let (upstream, path) = shared.upstreams.of(head.uri.path());
+    let asked = head.uri.path();
+    let Some((upstream, path)) = shared.upstreams.of(asked) else {
+        return Err(Problem::not_open(head.method.as_str(), asked));
+    };
     head::for_service(&mut head.headers);
     let login = upstream.authorise(&mut head.headers);
     if !routes::is_open(upstream.api, login, &head.method, path) {

@@ -55,16 +55,15 @@ impl<F: FnMut(Spent)> Tally<F> {
             .get(CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default();
-        let reader = match () {
-            () if headers.contains_key(CONTENT_ENCODING) => {
-                tracing::warn!(
-                    "a model answers compressed although it was not asked to: uncounted"
-                );
-                Reader::Deaf
-            }
-            () if kind.starts_with("text/event-stream") => Reader::Events(SseParser::default()),
-            () if kind.starts_with("application/json") => Reader::Json(Vec::new()),
-            () => Reader::Deaf,
+        let reader = if headers.contains_key(CONTENT_ENCODING) {
+            tracing::warn!("a model answers compressed although it was not asked to: uncounted");
+            Reader::Deaf
+        } else if kind.starts_with("text/event-stream") {
+            Reader::Events(SseParser::default())
+        } else if kind.starts_with("application/json") {
+            Reader::Json(Vec::new())
+        } else {
+            Reader::Deaf
         };
         Self {
             reader,

@@ -52,7 +52,7 @@ pub(crate) struct Upstream {
 /// Every service that engines are led to.
 pub(crate) struct Upstreams {
     anthropic: Upstream,
-    openai: Upstream,
+    openai: Option<Upstream>,
 }
 
 impl Upstreams {
@@ -86,22 +86,23 @@ impl Upstreams {
         };
         let openai_key = get("OPENAI_API_KEY").map(|key| Credential::Bearer(Secret::new(&key)));
         let anthropic_key = anthropic_credential(&get).0;
+        let has_openai = openai_key.is_some() || get("OPENAI_BASE_URL").is_some();
+        let openai = has_openai
+            .then(|| upstream(Api::OpenAi, "OPENAI_BASE_URL", OPENAI, openai_key))
+            .transpose()?;
+        let (variable, default) = ("ANTHROPIC_BASE_URL", ANTHROPIC);
         Ok(Self {
-            anthropic: upstream(
-                Api::Anthropic,
-                "ANTHROPIC_BASE_URL",
-                ANTHROPIC,
-                anthropic_key,
-            )?,
-            openai: upstream(Api::OpenAi, "OPENAI_BASE_URL", OPENAI, openai_key)?,
+            anthropic: upstream(Api::Anthropic, variable, default, anthropic_key)?,
+            openai,
         })
     }
 
-    /// The service that a path is for, and the path there.
-    pub(super) fn of<'p>(&self, path: &'p str) -> (&Upstream, &'p str) {
+    /// The service that a path is for, and the path there; none for a service that is not
+    /// configured.
+    pub(super) fn of<'p>(&self, path: &'p str) -> Option<(&Upstream, &'p str)> {
         match path.strip_prefix("/openai/v1") {
-            Some(rest) if rest.starts_with('/') => (&self.openai, rest),
-            _ => (&self.anthropic, path),
+            Some(rest) if rest.starts_with('/') => Some((self.openai.as_ref()?, rest)),
+            _ => Some((&self.anthropic, path)),
         }
     }
 }
@@ -158,10 +159,10 @@ pub(crate) fn for_engines(env: &EngineEnv) -> EngineEnv {
     for (name, value) in env.iter() {
         let is_address = matches!(name, "ANTHROPIC_BASE_URL" | "OPENAI_BASE_URL");
         let is_used = name == used || (name == "OPENAI_API_KEY" && get(name).is_some());
-        match () {
-            () if is_used => inside.set(name, PLACEHOLDER),
-            () if is_address || SECRET_VARIABLES.contains(&name) => {}
-            () => inside.set(name, value),
+        if is_used {
+            inside.set(name, PLACEHOLDER);
+        } else if !is_address && !SECRET_VARIABLES.contains(&name) {
+            inside.set(name, value);
         }
     }
     inside
@@ -228,6 +229,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn the_hosts_key_takes_the_place_of_the_engines_and_an_own_login_stays() {
         const DUMMY: &str = PLACEHOLDER;
         const DUMMY_BEARER: &str = "Bearer the-hive-adds-the-key";
@@ -239,7 +241,8 @@ mod tests {
         let oauth: &[_] = &[("CLAUDE_CODE_OAUTH_TOKEN", "oat-real")];
         const BETA: &str = "anthropic-beta";
         type Fields = &'static [(&'static str, &'static str)];
-        let cases: &[(&[(&str, &str)], Fields, Login, Fields)] = &[
+        type Case<'a> = (&'a [(&'a str, &'a str)], Fields, Login, Fields);
+        let cases: &[Case<'_>] = &[
             (
                 key,
                 &[("x-api-key", DUMMY)],
@@ -355,7 +358,8 @@ mod tests {
 
     #[test]
     fn paths_lead_to_services() {
-        let upstreams = Upstreams::new(&EngineEnv::default(), |_| None).unwrap();
+        let both = Upstreams::new(&env(&[("OPENAI_API_KEY", "k")]), |_| None).unwrap();
+        let one = Upstreams::new(&EngineEnv::default(), |_| None).unwrap();
         for (path, api, rest) in [
             ("/v1/messages", Api::Anthropic, "/v1/messages"),
             (
@@ -366,8 +370,9 @@ mod tests {
             ("/openai/v1x", Api::Anthropic, "/openai/v1x"),
             ("/openai", Api::Anthropic, "/openai"),
         ] {
-            let (upstream, found) = upstreams.of(path);
+            let (upstream, found) = both.of(path).unwrap();
             assert_eq!((upstream.api, found), (api, rest), "{path}");
+            assert_eq!(one.of(path).is_some(), api == Api::Anthropic, "{path}");
         }
         let bad = env(&[("OPENAI_BASE_URL", "nonsense")]);
         assert!(Upstreams::new(&bad, |_| None).is_err());

@@ -16,7 +16,7 @@ pub(super) async fn run(host: Arc<Host>, command: AckInbox) -> Result<InboxAcked
         .run(move |desk| {
             let acked = desk.store(|tx| tx.ack_operator_mail(&command.ids))?;
             // Every page of the operator's closes what one of them has dealt with.
-            desk.report_hive("messages_acked", &json!({"message_ids": command.ids}));
+            desk.report_operator("messages_acked", &json!({"message_ids": command.ids}));
             Ok(acked)
         })
         .await?;

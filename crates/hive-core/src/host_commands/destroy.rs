@@ -11,7 +11,7 @@ use hive_store::{
 };
 use hive_wire::{
     AgentName, WireError,
-    host::{Destroy, Destroyed},
+    host::{Destroy, Destroyed, Runtime},
 };
 use serde_json::json;
 
@@ -64,10 +64,10 @@ pub(crate) async fn finish(host: Arc<Host>, agent: AgentRecord) {
 /// Takes an agent off the registry of which nothing runs; how many messages stay in its inbox.
 async fn unregister(host: &Arc<Host>, name: &AgentName) -> Result<u32, WireError> {
     let agent = name.clone();
-    let kept_messages = host
+    let (kept_messages, runtime) = host
         .broker
         .run(move |desk| {
-            desk.roster.find(agent.as_str())?;
+            let runtime = desk.roster.find(agent.as_str())?.runtime;
             let inbox = desk.store(|tx| {
                 tx.destroy_agent(&agent)?;
                 // A later one of the name begins with the defaults, whatever this one had.
@@ -80,7 +80,7 @@ async fn unregister(host: &Arc<Host>, name: &AgentName) -> Result<u32, WireError
             desk.roster.remove(&agent);
             desk.dismiss(&agent);
             desk.report_agent(&agent, "agent_destroyed", &json!({}));
-            Ok(inbox.unread + inbox.inflight)
+            Ok((inbox.unread + inbox.inflight, runtime))
         })
         .await?;
     failpoint!("destroy::unregistered");
@@ -93,6 +93,9 @@ async fn unregister(host: &Arc<Host>, name: &AgentName) -> Result<u32, WireError
     host.gate.forget(name);
     host.supervisor.let_go(name);
     host.approvals.configs.forget(name);
+    if runtime != Runtime::None {
+        host.supervisor.clear(runtime, name).await;
+    }
     host.tell_root(name, Outcome::Destroyed).await;
     failpoint!("destroy::closed");
     Ok(kept_messages)

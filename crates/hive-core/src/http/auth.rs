@@ -11,15 +11,14 @@ use hive_wire::{ErrorCode, WireError};
 use super::{Site, output};
 
 /// The routes that need none: they hold no data of the hive.
-const OPEN: [&str; 8] = [
+const OPEN: [&str; 7] = [
     "/healthz",
     "/readyz",
     "/api/login",
     "/",
     "/assets/{name}",
     "/icon",
-    "/files/",
-    "/files/{*path}",
+    "/own/{*path}",
 ];
 
 /// The token that a request came with, for handlers that look at it again later.

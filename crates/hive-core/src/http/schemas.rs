@@ -4,7 +4,7 @@
 use hive_wire::{
     agent::Message,
     approval::ApprovalRow,
-    host::{DayTotal, EventRow, HistoryRow, PauseRow, PermissionRow, QuestionRow, TurnRow},
+    host::{DayTotal, EventRow, HistoryRow, PermissionRow, QuestionRow, TurnRow},
     tools::ScheduleRow,
 };
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
@@ -35,7 +35,6 @@ pub(super) fn components() -> Map<String, Value> {
         add::<HistoryRow>,
         add::<QuestionRow>,
         add::<ApprovalRow>,
-        add::<PauseRow>,
         add::<PermissionRow>,
         add::<ScheduleRow>,
         add::<DayTotal>,

@@ -5,11 +5,13 @@
 
 use axum::{
     extract::{Path, State},
-    http::{HeaderMap, header},
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
 
-use super::{Site, output};
+use serde::Deserialize;
+
+use super::{Site, output, own, stats::Asked};
 use crate::access::Audience;
 
 /// A file of the built page.
@@ -30,6 +32,13 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       trusted-types 'none'";
 /// The names of built files change with what is in them.
 const FOREVER: &str = "public, max-age=31536000, immutable";
+const ICON: &str = include_str!("icon.svg");
+
+#[derive(Deserialize)]
+pub(super) struct Badge {
+    /// How many things wait; shown on the mark.
+    n: Option<u8>,
+}
 
 /// `GET /`: the shell, which says whose page it is.
 pub(super) async fn page(State(site): State<Site>) -> Response {
@@ -62,4 +71,34 @@ pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Respo
         return (kind, packed, asset.gzip).into_response();
     }
     (kind, asset.plain).into_response()
+}
+
+/// `GET /icon`: the mark of the hive, with the number of waiting things that the page asks for.
+pub(super) async fn icon(State(site): State<Site>, Asked(badge): Asked<Badge>) -> Response {
+    // An agent's own mark, as it is; the hive's everywhere else.
+    let own = match &*site.audience {
+        Audience::Agent(name) => own::icon(&site.host, name).await,
+        Audience::Operator => None,
+    };
+    let waiting = badge.n.filter(|waiting| *waiting > 0).map(|waiting| {
+        format!(
+            "<circle cx=\"44\" cy=\"44\" r=\"20\" fill=\"#c62828\"/><text x=\"44\" y=\"53\" \
+             font-family=\"sans-serif\" font-weight=\"bold\" font-size=\"26\" fill=\"#fff\" \
+             text-anchor=\"middle\">{waiting}</text></svg>"
+        )
+    });
+    let mark = waiting.map_or_else(
+        || ICON.to_owned(),
+        |waiting| ICON.replace("</svg>", &waiting),
+    );
+    let headers = [
+        (header::CONTENT_TYPE, "image/svg+xml"),
+        // Drawn, not run: an agent's own mark may hold anything.
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+        ),
+    ];
+    let mark = own.unwrap_or_else(|| mark.into_bytes());
+    (StatusCode::OK, headers, mark).into_response()
 }

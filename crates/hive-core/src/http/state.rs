@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use axum::{extract::State, response::Response};
 use hive_store::sqlite::AgentRecord;
 use hive_wire::{
-    AgentName, Timestamp, WireError,
+    AgentName, ErrorCode, Timestamp, WireError,
     agent::InboxStatus,
     host::{AgentRow, AgentSnapshot, DashboardLink, GetAgentState, HiveInfo, Info, TurnTotals},
     report::TurnState,
@@ -13,7 +13,7 @@ use hive_wire::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Site, events, input::Target, output, own_files};
+use super::{Site, events, input::Target, output, own};
 use crate::{
     host_commands::{Host, agent_state, info, list, turn_totals},
     links,
@@ -42,7 +42,7 @@ struct Extract {
     runtime: hive_wire::host::Runtime,
     note: String,
     parent: Option<AgentName>,
-    /// The port of its page, and what it serves there under `/files/`.
+    /// The port of its page, and what it serves there under `/own/`.
     port: u16,
     own: Vec<String>,
 }
@@ -91,7 +91,10 @@ async fn one(host: &Arc<Host>, name: AgentName) -> Result<AgentPage, WireError> 
     let (record, _) = host.find(name.clone()).await?;
     let agent = agent_state::run(Arc::clone(host), GetAgentState { name: name.clone() }).await?;
     let state = host.paths.agent_dirs(&name).state;
-    let links = host.tasks.spawn_blocking(move || links::read(&state)).await;
+    let read = host.tasks.spawn_blocking(move || links::read(&state));
+    let links = read
+        .await
+        .map_err(|error| WireError::new(ErrorCode::Storage, error.to_string()))?;
     Ok(AgentPage {
         schema: 1,
         position,
@@ -106,9 +109,9 @@ async fn one(host: &Arc<Host>, name: AgentName) -> Result<AgentPage, WireError> 
                 .unwrap_or_default(),
             parent: record.parent,
             port: record.port,
-            own: own_files::names(&host.approvals.configs.get(&name)),
+            own: own::names(&host.approvals.configs.get(&name)),
         },
-        links: links.unwrap_or_default(),
+        links,
     })
 }
 

@@ -1,8 +1,8 @@
 //! Every route of a port, once: for the router and for the OpenAPI document.
 
 use super::{
-    Site, actions, call, events, files, log, login, mcp, metrics, notifier, openapi, own_files,
-    past, ready, reminders, render, shell, state, stats, tasks,
+    Site, actions, call, events, files, log, login, mcp, metrics, notifier, openapi, own, past,
+    ready, reminders, render, shell, state, stats, tasks,
 };
 use crate::access::Audience;
 use axum::routing::{MethodRouter, delete, get, post};
@@ -106,7 +106,7 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
         "GET",
         "/icon",
         "The mark of the agent or of the hive",
-        get(own_files::icon),
+        get(shell::icon),
     );
     table.open(
         "GET",
@@ -144,9 +144,8 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
             table.agent("/api/agents/{name}");
         }
         Audience::Agent(_) => {
-            let about = "Files of the agent's own, sandboxed";
-            table.open("GET", "/files/", about, get(own_files::index));
-            table.open("GET", "/files/{*path}", about, get(own_files::file));
+            let what = "The agent's own static files, sandboxed";
+            table.open("GET", "/own/{*path}", what, get(own::file));
             table.agent("/api");
             table.tools();
         }

@@ -1,10 +1,15 @@
 //! Replies on their way to a peer, in the right order.
 //!
 //! Requests without an id are answered in the order they came; those with one as soon as they are
-//! done. Replies are written by whoever has them, usually the broker right after a commit: going through the connection's own task would cost a thread switch on
-//! every answer. Only what the socket does not take at once waits for that task.
+//! done. Replies are written by whoever has them, usually the broker right after a commit: going
+//! through the connection's own task would cost a thread switch on every answer. Only what the
+//! socket does not take at once waits for that task.
+//!
+//! The answers of a group are written one right after the other ([`together`]): a client that is
+//! awake for the first of them need not be woken for each of the others.
 
 use std::{
+    cell::RefCell,
     collections::VecDeque,
     io,
     marker::PhantomData,
@@ -20,6 +25,35 @@ use tokio::sync::Notify;
 
 use super::socket::Socket;
 use crate::broker::Presence;
+
+/// How many bytes of replies are held back at most.
+const MAX_HELD: usize = 256 * 1024;
+
+/// Replies that this thread holds back while it answers a group.
+#[derive(Default)]
+struct Held {
+    outboxes: Vec<Arc<Outbox>>,
+    bytes: usize,
+}
+
+thread_local! {
+    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+}
+
+/// Writes the replies that `answer` makes on this thread when all of them are encoded.
+pub(crate) fn together(answer: impl FnOnce()) {
+    HELD.set(Some(Held::default()));
+    answer();
+    HELD.take().unwrap_or_default().write();
+}
+
+impl Held {
+    fn write(self) {
+        for outbox in self.outboxes {
+            outbox.write_held();
+        }
+    }
+}
 
 /// The way back to one peer.
 pub(crate) struct Outbox {
@@ -185,13 +219,15 @@ impl Outbox {
         Ok(())
     }
 
-    fn complete(&self, place: &Place, is_batch: bool, line: Vec<u8>) {
+    fn complete(self: &Arc<Self>, place: &Place, is_batch: bool, line: Vec<u8>) {
+        let is_held = HELD.with_borrow(Option::is_some);
+        let bytes = line.len();
         let mut state = self.lock();
         state.batches -= usize::from(is_batch);
         match place {
             Place::Named(_) => {
                 state.in_flight -= 1;
-                self.write(&mut state, &line);
+                self.write(&mut state, &line, is_held);
             }
             Place::Ordered(number) => {
                 let slot = usize::try_from(number - state.first).unwrap_or(usize::MAX);
@@ -202,10 +238,45 @@ impl Outbox {
                     state.ordered.pop_front();
                     state.first += 1;
                     state.in_flight -= 1;
-                    self.write(&mut state, &line);
+                    self.write(&mut state, &line, is_held);
                 }
             }
         }
+        if is_held {
+            drop(state);
+            self.hold_back(bytes);
+        } else {
+            self.tell_task(state);
+        }
+    }
+
+    /// Leaves what is unsent until the other answers of the group are ready too, or until enough is
+    /// held back.
+    fn hold_back(self: &Arc<Self>, bytes: usize) {
+        let full = HELD.with_borrow_mut(|held| {
+            let held = held.as_mut()?;
+            held.outboxes.push(Arc::clone(self));
+            held.bytes += bytes;
+            (held.bytes > MAX_HELD).then(|| std::mem::take(held))
+        });
+        if let Some(full) = full {
+            full.write();
+        }
+    }
+
+    /// Writes what was held back.
+    fn write_held(&self) {
+        let is_gone = self.flush().is_err();
+        let mut state = self.lock();
+        if is_gone {
+            // The connection's task sees the same on its next read, and ends.
+            state.unsent = VecDeque::new();
+        }
+        self.tell_task(state);
+    }
+
+    /// Tells the connection's task of what it has to deal with.
+    fn tell_task(&self, state: MutexGuard<'_, State>) {
         let needs_task = !state.unsent.is_empty() || state.is_half_closed || state.in_flight > 0;
         drop(state);
         if needs_task {
@@ -213,12 +284,12 @@ impl Outbox {
         }
     }
 
-    fn write(&self, state: &mut State, line: &[u8]) {
+    fn write(&self, state: &mut State, line: &[u8], is_held: bool) {
         if state.is_closed {
             return;
         }
         let mut rest = line;
-        while state.unsent.is_empty() && !rest.is_empty() {
+        while !is_held && state.unsent.is_empty() && !rest.is_empty() {
             match self.socket.try_write(rest) {
                 Ok(written) => rest = &rest[written..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -246,5 +317,82 @@ impl Presence for Outbox {
 
     fn is_still_there(&self) -> bool {
         !self.lock().is_closed && !self.socket.has_hung_up()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Read, os::unix::net::UnixStream};
+
+    use hive_wire::agent::Confirmed;
+
+    use super::*;
+
+    fn connect() -> (Arc<Outbox>, UnixStream) {
+        let (ours, peer) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        peer.set_nonblocking(true).unwrap();
+        let ours = tokio::net::UnixStream::from_std(ours).unwrap();
+        (Outbox::new(Socket::new(ours).unwrap()), peer)
+    }
+
+    fn answer(reply: Reply<Confirmed>, number: u32) {
+        reply.send(Ok(Confirmed { confirmed: number }));
+    }
+
+    fn line(number: u32) -> String {
+        format!("{{\"ok\":true,\"confirmed\":{number}}}\n")
+    }
+
+    /// What the peer finds when it looks.
+    fn arrived(mut peer: &UnixStream) -> String {
+        let mut bytes = Vec::new();
+        let error = peer.read_to_end(&mut bytes).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[tokio::test]
+    async fn replies_that_are_held_back_are_written_in_their_order() {
+        let (outbox, peer) = connect();
+        let replies: Vec<_> = (0..3).map(|_| outbox.expect(None)).collect();
+        together(|| {
+            for (reply, number) in replies.into_iter().rev().zip([3, 2, 1]) {
+                answer(reply, number);
+            }
+            assert_eq!(arrived(&peer), "");
+        });
+        assert_eq!(arrived(&peer), line(1) + &line(2) + &line(3));
+        answer(outbox.expect(None), 4);
+        assert_eq!(arrived(&peer), line(4), "at once, as before");
+        assert_eq!(outbox.load().in_flight, 0);
+    }
+
+    #[tokio::test]
+    async fn what_is_held_back_has_an_end_and_nothing_is_lost() {
+        let (outbox, peer) = connect();
+        let (mut sent, mut received) = (String::new(), String::new());
+        together(|| {
+            while sent.len() <= MAX_HELD {
+                answer(outbox.expect(None), 1_000_000);
+                sent += &line(1_000_000);
+            }
+            received += &arrived(&peer);
+            assert!(!received.is_empty(), "written although the group goes on");
+            answer(outbox.expect(None), 2);
+            sent += &line(2);
+        });
+        // The connection's task does this when the peer has room again.
+        while outbox.load().unsent > 0 {
+            received += &arrived(&peer);
+            outbox.flush().unwrap();
+        }
+        received += &arrived(&peer);
+        assert!(
+            received == sent,
+            "{} of {} bytes",
+            received.len(),
+            sent.len()
+        );
     }
 }

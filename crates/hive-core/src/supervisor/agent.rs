@@ -279,7 +279,7 @@ impl Task {
             Some(Instance {
                 state: State::Ended(exit),
                 ..
-            }) => exit.clone(),
+            }) => *exit,
             None => Exit::Unseen,
         };
         self.watched = None;

@@ -38,10 +38,10 @@ pub(super) fn of(
 ) -> Result<Settings, String> {
     let mut mounts = Vec::new();
     for mount in &own.mounts {
-        let source = Path::new(mount.source.as_str());
         mounts.push(Mount {
-            source: std::fs::canonicalize(source)
-                .map_err(|error| format!("cannot mount {}: {error}", source.display()))?,
+            // As it was approved: an agent that may write above it could make it a link by now, and
+            // the runtime refuses to follow one.
+            source: mount.source.as_str().into(),
             target: mount
                 .target
                 .as_ref()

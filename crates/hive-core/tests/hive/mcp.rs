@@ -30,7 +30,6 @@ struct Heard {
     session: Option<String>,
     /// The JSON-RPC messages in it, or the one JSON document that it is.
     messages: Vec<Value>,
-    raw: String,
 }
 
 impl Tools {
@@ -86,7 +85,7 @@ impl Tools {
         }
         let length = body.len();
         let request = format!("{head}Content-Length: {length}\r\n\r\n{body}");
-        Heard::parse(exchange(&self.page.address, &request))
+        Heard::parse(&exchange(&self.page.address, &request))
     }
 
     /// A request of the era without a handshake.
@@ -114,7 +113,7 @@ impl Tools {
 }
 
 impl Heard {
-    fn parse(raw: String) -> Self {
+    fn parse(raw: &str) -> Self {
         let (head, body) = raw.split_once("\r\n\r\n").unwrap();
         let header = |name: &str| {
             let mut lines = head.lines().filter_map(|line| line.split_once(": "));
@@ -134,10 +133,9 @@ impl Heard {
             serde_json::from_str(&body).into_iter().collect()
         };
         Self {
-            status: status(&raw),
+            status: status(raw),
             session: header("mcp-session-id"),
             messages,
-            raw,
         }
     }
 

@@ -31,15 +31,14 @@ pub(crate) async fn hive_with_own_ports(agents: &[&str]) -> TestHive {
 }
 
 /// What anybody may have: it holds no data of the hive.
-const OPEN: [&str; 8] = [
+const OPEN: [&str; 7] = [
     "/healthz",
     "/readyz",
     "/api/login",
     "/",
     "/assets/{name}",
     "/icon",
-    "/files/",
-    "/files/{*path}",
+    "/own/{*path}",
 ];
 
 /// A client of one page.

@@ -156,13 +156,13 @@ mod tests {
 
     fn identity() -> Identity {
         Identity {
+            agents_dir: "/agents".to_owned(),
             label: "ada".to_owned(),
             domain: Some("example.org".to_owned()),
             hive_name: Some("pr1ma".to_owned()),
             swarm_name: None,
             operator_pronouns: "they/them".to_owned(),
             is_manager: false,
-            agents_dir: "/agents".to_owned(),
             port: None,
             dashboard_port: None,
         }

@@ -120,8 +120,11 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let runtime = self.runtime();
-        for instance in runtime.list().unwrap_or_default() {
-            drop(runtime.stop(&instance.name, Duration::ZERO));
+        for agent in fs::read_dir(&self.agents).into_iter().flatten().flatten() {
+            // Also of those that have ended by themselves: it clears away what they left.
+            if let Some(Ok(name)) = agent.file_name().to_str().map(str::parse) {
+                drop(runtime.stop(&name, Duration::ZERO));
+            }
         }
     }
 }

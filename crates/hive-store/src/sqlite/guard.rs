@@ -118,15 +118,19 @@ impl Guard {
     pub(super) fn after_commit(&self) -> Result<(), StoreError> {
         self.check_files()?;
         let frames = self.frames.load(Ordering::Relaxed);
-        let salts = read_salts(&self.wal_file).unwrap_or_default();
         let mut shared = lock(&self.mark);
         let mut mark = shared.mark;
-        if salts != mark.salts {
-            // The log started over: whatever it held before is in the database.
-            mark = Mark {
-                salts,
-                ..Mark::default()
-            };
+        // A log starts over only once all of it is in the database. Should somebody else have
+        // copied it there unnoticed, the note stays with the old log and claims less.
+        let may_be_another = mark.in_database >= mark.frames || frames <= mark.frames;
+        if may_be_another {
+            let salts = read_salts(&self.wal_file).unwrap_or_default();
+            if salts != mark.salts {
+                mark = Mark {
+                    salts,
+                    ..Mark::default()
+                };
+            }
         }
         mark.frames = frames;
         shared.note(mark);

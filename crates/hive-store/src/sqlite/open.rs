@@ -22,6 +22,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0005_approvals.sql"),
     include_str!("migrations/0006_tool_groups.sql"),
     include_str!("migrations/0007_spend.sql"),
+    include_str!("migrations/0008_packed_correspondence.sql"),
 ];
 
 /// Of new databases; an older file keeps its own. A commit writes whole pages, each with two system

@@ -13,7 +13,10 @@ use hive_wire::{
 };
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, named_params};
 
-use super::{AgentRecord, Approval, Permissions, Schedule, approvals, mail::checksum, questions};
+use super::{
+    AgentRecord, Approval, Permissions, Schedule, approvals, correspondence, mail::checksum,
+    questions,
+};
 
 /// The columns that make a receipt, then body, `in_reply_to` and checksum, followed by `$tail`.
 macro_rules! receipts {
@@ -199,11 +202,13 @@ impl Readers {
                 Page::fill(rows, wanted, |row| &row.body)
             }
             (None, Some(party)) => {
-                let mut with = conn.prepare_cached(receipts!(
+                // What is indexed and what is not must be seen at the same moment.
+                let moment = conn.unchecked_transaction()?;
+                let indexed = correspondence::indexed(&moment, party, before, limit)?;
+                let indexed = serde_json::to_string(&indexed).expect("numbers encode");
+                let mut with = moment.prepare_cached(receipts!(
                     "WHERE m.id IN (\
-                       SELECT message FROM (SELECT message FROM correspondence \
-                         WHERE party = :party AND message < :before \
-                         ORDER BY message DESC LIMIT :limit) \
+                       SELECT value FROM json_each(:indexed) \
                        UNION ALL SELECT id FROM (SELECT id FROM messages \
                          WHERE id > (SELECT value FROM meta WHERE key = 'indexed_messages') \
                          AND id < :before AND (sender = :party OR recipient = :party) \
@@ -211,7 +216,9 @@ impl Readers {
                      ORDER BY m.id DESC LIMIT :limit"
                 ))?;
                 let rows = with.query_map(
-                    named_params! {":before": before, ":party": party, ":limit": limit},
+                    named_params! {
+                        ":indexed": indexed, ":before": before, ":party": party, ":limit": limit
+                    },
                     history_from,
                 )?;
                 Page::fill(rows, wanted, |row| &row.body)

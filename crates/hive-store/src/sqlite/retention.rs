@@ -5,7 +5,7 @@
 //! A row from a future that the clock has left again counts as settled now: it would never be old
 //! and would keep the look at the oldest rows from getting past it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use rusqlite::{OptionalExtension, params};
 
@@ -103,6 +103,7 @@ impl Tx<'_> {
         let seen = self.oldest_rows(OLDEST_SETTLED, last, limit)?;
         self.bring_back(CLAMP_MESSAGE, &seen)?;
         let mut step = Step::default();
+        let mut forgotten: BTreeMap<String, Vec<i64>> = BTreeMap::new();
         for row in seen.iter().filter(|row| row.ended_at < oldest) {
             let parties = self
                 .conn
@@ -114,12 +115,13 @@ impl Tx<'_> {
             self.conn
                 .prepare_cached("DELETE FROM receipts WHERE message = ?1")?
                 .execute([row.id])?;
-            for party in parties.iter().flatten() {
-                self.conn
-                    .prepare_cached("DELETE FROM correspondence WHERE party = ?1 AND message = ?2")?
-                    .execute(params![party, row.id])?;
+            for party in parties.into_iter().flatten() {
+                forgotten.entry(party).or_default().push(row.id);
             }
             step.gone += 1;
+        }
+        for (party, messages) in forgotten {
+            self.forget_correspondence(&party, &messages)?;
         }
         step.more = step.gone > 0 && count(seen.len()) == limit;
         Ok(step)

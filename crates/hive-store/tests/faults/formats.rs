@@ -75,6 +75,14 @@ const SAMPLES: &[&str] = &[
      INSERT INTO budget_days VALUES (1, 'ada', 1, 9, 0);
      INSERT INTO pauses VALUES ('ada', 'budget', 5, 'spent');
      INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
+    "INSERT INTO meta VALUES ('hive_id', '00112233445566778899aabbccddeeff'), \
+       ('indexed_messages', 1);
+     INSERT INTO agents (name, runtime, port, created_at, wanted, engine, generation) \
+       VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3);
+     INSERT INTO messages VALUES (1, 'bob', 'ada', 'acked', NULL, NULL, 1000, 5, 1648208861);
+     INSERT INTO receipts VALUES (1, 2, 1, 1, 2000);
+     INSERT INTO correspondence VALUES ('ada', 1, x'00000000'), ('bob', 1, x'00000000');
+     INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
 ];
 
 /// Makes a database of an earlier format with rows in it, and leaves it where the hive looks.

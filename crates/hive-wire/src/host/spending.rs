@@ -93,7 +93,7 @@ pub struct Paused {
 }
 
 /// One pause in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseRow {
     /// Who is paused; none for the whole hive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,9 +107,7 @@ pub struct PauseRow {
 }
 
 /// What a pause is for. Each cause is ended by itself; `resume` ends all of them.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseCause {
     /// The operator wants it.
