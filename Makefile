@@ -102,7 +102,7 @@ bench: ## Compare with Redis, PostgreSQL, the disk and the bare engine (ARGS='..
 # shipped one does.
 .PHONY: soak
 soak: SOAK_DIR := $(abspath $(TARGET_DIR))/soak
-soak: ## Run the long campaigns (ARGS='...' goes to the crashes, TURN_ARGS='...' to the turns)
+soak: ## Run the long campaigns (ARGS='...' goes to the crashes, TURN_ARGS to the turns, TALK_ARGS to the conversation)
 	@scripts/setup.sh soak
 	PROPTEST_CASES=$${PROPTEST_CASES:-20000} $(CARGO) nextest run $(LOCKED) $(CHECKED) --profile soak \
 		-E '(package(hive-wire) | package(hive-store)) & (test(prop_) | test(fuzz_))'
@@ -110,6 +110,7 @@ soak: ## Run the long campaigns (ARGS='...' goes to the crashes, TURN_ARGS='...'
 		-p hive-core -p hive-harness -p hive-testkit --features hive-core/failpoints
 	'$(SOAK_DIR)/release/soak' $(ARGS)
 	'$(SOAK_DIR)/release/soak-turns' $(TURN_ARGS)
+	'$(SOAK_DIR)/release/soak-talk' $(TALK_ARGS)
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -22,7 +22,7 @@ const WAIT_SECONDS: u32 = 30;
 /// How many CLI processes register agents at a time.
 const SPAWNS_AT_ONCE: usize = 4;
 /// No agent but the benchmark's, so that nothing else runs on the machine.
-const CONFIG: &str = "[hive]\nroot_agent = \"\"\n";
+const CONFIG: &str = "[hive]\nroot_agent = \"\"\n[limits]\nsends_per_minute = 0\n";
 
 /// Turn ids are the caller's choice and must be new for each receive.
 static TURN: AtomicU64 = AtomicU64::new(1);

@@ -80,7 +80,8 @@ impl Campaign {
     /// When the daemon ends by itself, does not come back, hangs or talks nonsense.
     pub async fn run(&self, mut progress: impl FnMut(u32)) -> anyhow::Result<Finished> {
         let config = format!(
-            "[hive]\nroot_agent = \"\"\n[limits]\ndeliveries_before_dead = {}\n",
+            "[hive]\nroot_agent = \"\"\n[limits]\ndeliveries_before_dead = {}\n\
+             sends_per_minute = 0\n",
             self.dead_after
         );
         let options = Options {

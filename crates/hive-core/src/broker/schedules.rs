@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn m12_a_prompt_says_when_it_stands_for_more_or_comes_late() {
-        let now = |millis| Timestamp::from_millis(1_700_000_040_000 + millis);
+        let now = |millis: i64| Timestamp::from_millis(1_700_000_040_000 + millis);
         assert_eq!(body(&row(None), 1, now(0)), "look");
         assert_eq!(body(&row(None), 1, now(60_000)), "look");
         assert!(body(&row(None), 1, now(60_001)).contains("due at 2023-11-14T22:14:00"));

@@ -322,3 +322,56 @@ async fn c9_a_leftover_of_nobody_is_stopped() {
         .ask(&json!({"cmd":"start","name":"ada"}));
     assert_eq!(code(&gone), "not_found");
 }
+
+#[tokio::test]
+async fn m11_m12_a_parent_stops_starts_and_reads_its_child_and_nobody_elses() {
+    let crew = Crew::new("").await;
+    crew.hive.spawn_agent("ada").await.unwrap();
+    crew.hive.spawn_agent("eve").await.unwrap();
+    for parent in ["ada", "eve"] {
+        let grant = [
+            "permissions",
+            parent,
+            "--grant",
+            "lifecycle",
+            "--grant",
+            "diagnostics",
+        ];
+        crew.hive.cli_json(&grant);
+    }
+    crew.script("kid", &format!("echo 'here I am' >&2; {WAITS}"));
+    let spawn = ["spawn", "kid", "--runtime", "process", "--parent", "ada"];
+    crew.hive.cli_json(&spawn);
+    let first = crew.runs("kid", 1)[0];
+    let (mut ada, mut eve) = (crew.hive.peer("ada"), crew.hive.peer("eve"));
+    let listed = ok(ada.ask(&json!({"cmd":"list_agents"})));
+    assert_eq!(listed["agents"][0]["name"], "kid");
+    assert_eq!(listed["agents"].as_array().unwrap().len(), 1);
+    let logs = json!({"cmd":"get_logs","agent":"kid"});
+    eventually("its words are read", || {
+        let seen = ok(ada.ask(&logs));
+        seen["output"].as_str().unwrap().contains("here I am")
+    });
+    assert_eq!(code(&eve.ask(&logs)), "denied");
+    for cmd in ["kill", "start", "restart"] {
+        assert_eq!(code(&eve.ask(&json!({"cmd":cmd,"name":"kid"}))), "denied");
+    }
+    assert!(lives(first), "eve changed nothing");
+    for _ in 0..2 {
+        let killed = ok(ada.ask(&json!({"cmd":"kill","name":"kid"})));
+        assert_eq!(killed["state"], "stopped");
+        assert!(!lives(first));
+    }
+    let start = json!({"cmd":"start","name":"kid"});
+    assert_eq!(ok(ada.ask(&start))["state"], "starting");
+    let second = crew.runs("kid", 2)[1];
+    let restart = json!({"cmd":"restart","name":"kid","key":"once"});
+    ok(ada.ask(&restart));
+    let third = crew.runs("kid", 3)[2];
+    assert!(!lives(second) && lives(third));
+    ok(ada.ask(&restart));
+    assert_eq!(crew.runs("kid", 3).len(), 3, "the same key restarts once");
+    assert!(lives(third));
+    let unsupported = ada.ask(&json!({"cmd":"restart","name":"ada"}));
+    assert_eq!(code(&unsupported), "denied", "not even itself");
+}

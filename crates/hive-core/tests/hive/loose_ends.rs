@@ -116,7 +116,7 @@ async fn m6_loose_ends_are_shown_to_oneself_and_ones_parent() {
     let up = json!({"cmd":"get_loose_ends","agent":"ada"});
     assert_eq!(code(&hive.peer("kid").ask(&up)), "denied");
     let all = json!({"cmd":"get_loose_ends","agent":"*"});
-    assert_eq!(code(&hive.peer("ada").ask(&all)), "not_found");
+    assert_eq!(code(&hive.peer("ada").ask(&all)), "denied");
 }
 
 #[tokio::test]
@@ -186,4 +186,98 @@ async fn m4_m8_as_many_as_the_limits_say() {
     }
     let nobody = json!({"cmd":"ask","question":"?","to":"nobody"});
     assert_eq!(code(&hive.peer("bob").ask(&nobody)), "not_found");
+}
+
+#[tokio::test]
+async fn m4_agents_that_wait_for_each_other_are_told_and_so_is_the_operator() {
+    let hive = hive(&["ada", "bob", "cid"]).await;
+    let ask = |from: &str, to: &str| {
+        ok(hive
+            .peer(from)
+            .ask(&json!({"cmd":"ask","question":"first you?","to":to})))
+    };
+    assert_eq!(ask("ada", "bob").get("circle"), None);
+    let middle = ask("bob", "cid")["question_id"].clone();
+    let closing = ask("cid", "ada");
+    assert_eq!(closing["circle"], json!(["cid", "ada", "bob"]));
+    let again = ask("cid", "ada");
+    assert_eq!(again.get("circle"), None, "said once");
+
+    let told = hive.peer("cid").ask(&json!({"cmd":"recv","max":9}));
+    let circles: Vec<Value> = mail(&told)
+        .into_iter()
+        .map(|(body, _)| serde_json::from_str(body).unwrap())
+        .filter(|event: &Value| event["event"] == "questions_in_a_circle")
+        .collect();
+    assert_eq!(circles.len(), 1, "{told}");
+    assert_eq!(circles[0]["question_id"], closing["question_id"]);
+    let inbox = hive.cli_json(&["inbox"]);
+    let letters = inbox["messages"].as_array().unwrap();
+    assert_eq!(letters.len(), 1, "{inbox}");
+    assert_eq!(letters[0]["from"], "system");
+    let body = letters[0]["body"].as_str().unwrap();
+    assert!(body.contains("cid → ada → bob → cid"), "{body}");
+
+    // Once one of them is answered there is no circle to close.
+    ok(hive
+        .peer("cid")
+        .ask(&json!({"cmd":"answer","question_id":middle,"answer":"me"})));
+    assert_eq!(
+        ask("ada", "cid").get("circle"),
+        Some(&json!(["ada", "cid"]))
+    );
+    assert_eq!(
+        ask("bob", "ada").get("circle"),
+        Some(&json!(["bob", "ada"]))
+    );
+}
+
+#[tokio::test]
+async fn m4_a_question_ends_when_one_of_the_two_is_destroyed() {
+    let hive = hive(&["ada", "bob"]).await;
+    let ask = |from: &str, to: &str| {
+        ok(hive
+            .peer(from)
+            .ask(&json!({"cmd":"ask","question":"well?","to":to})))["question_id"]
+            .clone()
+    };
+    let (to_bob, _from_bob) = (ask("ada", "bob"), ask("bob", "operator"));
+    assert_eq!(hive.cli(&["destroy", "bob", "--yes"]).code, 0);
+    let answered = event(&hive.peer("ada").ask(&json!({"cmd":"recv"})));
+    assert_eq!(
+        (&answered["question_id"], &answered["answer"]),
+        (&to_bob, &json!("[cancelled by operator]"))
+    );
+    assert_eq!(hive.cli_json(&["questions"])["questions"], json!([]));
+}
+
+#[tokio::test]
+async fn m8_a_long_reminder_is_kept_in_a_file_and_no_link_leads_elsewhere() {
+    let hive = hive(&["ada"]).await;
+    let long = "x".repeat(300 * 1024);
+    let remind = json!({"cmd":"remind","message":long,"delay_seconds":1});
+    let refused = hive.peer("ada").ask(&remind);
+    assert_eq!(
+        code(&refused),
+        "bad_request",
+        "it runs elsewhere: no directory"
+    );
+    let state = hive.root().join("state/agents/ada/state");
+    let elsewhere = hive.root().join("elsewhere");
+    std::fs::create_dir_all(&state).unwrap();
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, state.join("reminders")).unwrap();
+    assert_eq!(code(&hive.peer("ada").ask(&remind)), "bad_request");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+    std::fs::remove_file(state.join("reminders")).unwrap();
+
+    ok(hive.peer("ada").ask(&remind));
+    let got = hive
+        .peer("ada")
+        .ask(&json!({"cmd":"recv","wait_seconds":20}));
+    let body = mail(&got)[0].0.to_owned();
+    assert!(body.len() < 4 * 1024, "{} bytes", body.len());
+    let file = body.split("the file ").nth(1).unwrap();
+    let file = file.split(' ').next().unwrap();
+    assert_eq!(std::fs::read_to_string(state.join(file)).unwrap(), long);
 }
