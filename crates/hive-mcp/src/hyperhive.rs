@@ -21,7 +21,7 @@ use crate::{
     journal::Journal,
     options::Purpose,
     server::Server,
-    toolbox::{Context, Failure, Toolbox},
+    toolbox::{Checked, Context, Failure, Toolbox},
     tools,
 };
 
@@ -170,10 +170,11 @@ impl Context for Hyperhive {
     }
 
     /// What the host alone knows, it refuses itself.
-    fn refuses(&self, gate: Gate) -> bool {
+    async fn refuses(&self, gate: Gate, checked: Checked) -> bool {
         match (gate, &self.groups) {
             (Gate::Group(group), Some(groups)) => !groups.has(group),
-            (Gate::Group(_), None) | (Gate::Capability(_), _) => false,
+            _ if checked == Checked::ByHost => false,
+            _ => !self.granted().await.open(gate),
         }
     }
 }

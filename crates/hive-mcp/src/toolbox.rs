@@ -27,9 +27,18 @@ pub trait Context: Send + Sync + 'static {
     /// What the caller has been given: which tools a list shows. Asked for each list.
     fn granted(&self) -> impl Future<Output = Grants> + Send;
 
-    /// Whether calls behind this gate are refused without asking anybody. Whoever says no here
-    /// leaves the refusal to those who carry the call out.
-    fn refuses(&self, gate: Gate) -> bool;
+    /// Whether a call behind this gate is refused here. Those who carry it out may do that instead,
+    /// where they check the gate themselves.
+    fn refuses(&self, gate: Gate, checked: Checked) -> impl Future<Output = bool> + Send;
+}
+
+/// Whether those who carry a call out check its gate as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// The host does, for every request.
+    ByHost,
+    /// Nobody but us: to the host it is part of what every harness does.
+    Here,
 }
 
 /// One tool, on a context `C` that all tools of its server share.
@@ -42,6 +51,8 @@ pub trait Tool<C>: 'static {
     const DESCRIPTION: &'static str;
     /// What it changes.
     const EFFECT: Effect;
+    /// Who checks its gate.
+    const CHECKED: Checked = Checked::ByHost;
     /// How long its answer may be before the engine may put it aside in a file, in characters.
     const MAX_ANSWER: Option<u32> = None;
     /// Its arguments.
@@ -187,7 +198,7 @@ struct Entry<C> {
     definition: Definition,
     /// What an agent must have; none for a tool that everybody has.
     gate: Option<Gate>,
-    run: fn(Arc<C>, JsonObject, Call) -> Answer,
+    run: fn(Arc<C>, Option<Gate>, JsonObject, Call) -> Answer,
 }
 
 /// The tools of one server, in the order in which they are listed.
@@ -252,14 +263,7 @@ impl<C: Context> Toolbox<C> {
         call: Call,
     ) -> Option<Answer> {
         let entry = self.entry(name)?;
-        if let Some(gate) = entry.gate.filter(|gate| context.refuses(*gate)) {
-            let refused = Failure::new(
-                format!("`{name}` needs {gate}, which you do not have"),
-                "do without it, or ask the operator for the permission",
-            );
-            return Some(Box::pin(std::future::ready(Err(refused))));
-        }
-        Some((entry.run)(Arc::clone(context), args, call))
+        Some((entry.run)(Arc::clone(context), entry.gate, args, call))
     }
 
     /// The tool whose name is nearest to one that does not exist.
@@ -289,8 +293,21 @@ fn definition<C, T: Tool<C>>() -> Definition {
     }
 }
 
-fn run<C: Context, T: Tool<C>>(context: Arc<C>, args: JsonObject, call: Call) -> Answer {
+fn run<C: Context, T: Tool<C>>(
+    context: Arc<C>,
+    gate: Option<Gate>,
+    args: JsonObject,
+    call: Call,
+) -> Answer {
     Box::pin(async move {
+        if let Some(gate) = gate
+            && context.refuses(gate, T::CHECKED).await
+        {
+            return Err(Failure::new(
+                format!("`{}` needs {gate}, which you do not have", T::NAME),
+                "do without it, or ask the operator for the permission",
+            ));
+        }
         let args = serde_json::from_value(Value::Object(args)).map_err(|error| {
             let why = text::shorten_middle(&error.to_string(), 300);
             Failure::new(
