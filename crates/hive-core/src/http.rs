@@ -53,6 +53,8 @@ pub(crate) struct Site {
     streams: Arc<Semaphore>,
     /// The tools of the agent whose page this is.
     tools: Option<Arc<mcp::Mount>>,
+    #[cfg(feature = "mcp-fixtures")]
+    fixtures: Arc<mcp::Mount<mcp::fixtures::Fixtures>>,
 }
 
 impl Site {
@@ -70,6 +72,8 @@ impl Site {
             Audience::Agent(name) => Some(Arc::new(mcp::Mount::new(host, name, &hosts, stop))),
         };
         Self {
+            #[cfg(feature = "mcp-fixtures")]
+            fixtures: Arc::new(mcp::Mount::fixtures(&hosts, stop)),
             host: Arc::clone(host),
             metrics: Arc::clone(metrics),
             audience: Arc::new(audience),

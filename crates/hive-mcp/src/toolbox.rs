@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     groups::{Gate, Grants},
     handover::Handovers,
+    schema,
 };
 
 /// What all tools of a server work on.
@@ -146,10 +147,14 @@ impl std::fmt::Display for Failure {
 
 impl From<WireError> for Failure {
     fn from(error: WireError) -> Self {
-        let next: Cow<'static, str> = if error.hint.is_empty() {
-            advice(error.code).into()
-        } else {
-            error.hint.into()
+        // Some hints are for whoever has the operator's command line.
+        let is_for_operator = error.hint.contains("hive-c0re");
+        let next: Cow<'static, str> = match error.code {
+            ErrorCode::Denied if is_for_operator => {
+                format!("do without it, or ask the operator, who can: {}", error.hint).into()
+            }
+            code if is_for_operator || error.hint.is_empty() => advice(code).into(),
+            _ => error.hint.into(),
         };
         Self::new(error.message, next)
     }
@@ -279,11 +284,15 @@ impl<C: Context> Toolbox<C> {
 }
 
 fn definition<C, T: Tool<C>>() -> Definition {
-    let tool = Definition::new(T::NAME, T::DESCRIPTION, JsonObject::new())
+    let mut tool = Definition::new(T::NAME, T::DESCRIPTION, JsonObject::new())
         .with_title(T::TITLE)
         .with_input_schema::<T::Args>()
         .with_output_schema::<T::Reply>()
         .with_annotations(T::EFFECT.annotations());
+    schema::without_null(Arc::make_mut(&mut tool.input_schema));
+    if let Some(output) = &mut tool.output_schema {
+        schema::with_null_apart(Arc::make_mut(output));
+    }
     match T::MAX_ANSWER {
         Some(max) => tool.with_meta(MetaObject(JsonObject::from_iter([(
             "anthropic/maxResultSizeChars".to_owned(),
@@ -339,6 +348,11 @@ mod tests {
             said(WireError::new(ErrorCode::NotFound, "no agent `bob`").hint("did you mean `rob`?")),
             "no agent `bob`. What to do: did you mean `rob`?"
         );
+        let for_operator = "run `hive-c0re permissions ada --grant lifecycle`";
+        for (code, contains) in [(ErrorCode::Denied, true), (ErrorCode::NotFound, false)] {
+            let said = said(WireError::new(code, "no").hint(for_operator));
+            assert_eq!(said.contains("hive-c0re"), contains, "{said}");
+        }
         for code in ErrorCode::ALL {
             let said = said(WireError::new(*code, "it failed."));
             assert!(said.starts_with("it failed. What to do: "), "{said}");

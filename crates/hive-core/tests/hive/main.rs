@@ -8,6 +8,8 @@ mod abuse;
 mod abuse_memory;
 mod agents;
 mod cli;
+#[cfg(feature = "mcp-fixtures")]
+mod conformance;
 mod control;
 mod crew;
 mod daemon;

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod bash;
+mod every_tool;
 mod limits;
 mod plugs;
 mod sessions;
