@@ -105,9 +105,13 @@ async fn m1_c14_what_is_shown_follows_the_operator_at_once() {
     };
     set(&hive, none).await;
     assert_eq!(names(&mut ada).await, ["get_host_journal"]);
-    // These two are part of every harness's life to the host, so that the server looks itself.
-    for (tool, need) in [("recv", "messaging"), ("request_next_turn", "inbox")] {
-        let said = ada.failure(tool, json!({})).await;
+    // These are part of every harness's life to the host, so that the server looks itself.
+    for (tool, args, need) in [
+        ("recv", json!({}), "messaging"),
+        ("get_receipt", json!({"message_id": 1}), "messaging"),
+        ("request_next_turn", json!({}), "inbox"),
+    ] {
+        let said = ada.failure(tool, args).await;
         assert!(said.contains(need), "{tool}: {said}");
     }
 }
