@@ -1,8 +1,9 @@
-//! Side-by-side benchmarks: the hive's message queue against what people use instead, and turns of
-//! the loop against the bare engine.
+//! Side-by-side benchmarks: the hive's message queue against what people use instead, turns of the
+//! loop against the bare engine, and calls of tools against a bare MCP server.
 //!
-//! `cargo run --release -p bench -- [queue|loop] [--quick]` starts everything it needs, prints a table
-//! and writes `bench/results/queue.json` and `loop.json`. See `docs/benchmarks.md`.
+//! `cargo run --release -p bench -- [queue|loop|tools] [--quick]` starts everything it needs, prints a
+//! table and writes `bench/results/queue.json`, `loop.json` and `tools.json`. See
+//! `docs/benchmarks.md`.
 
 mod conn;
 mod host;
@@ -16,6 +17,7 @@ mod site;
 mod stats;
 mod suite;
 mod targets;
+mod tools;
 mod turn_loop;
 mod workload;
 
@@ -39,9 +41,16 @@ fn main() -> Result<()> {
             }
             Suite::Queue => interruptible(queue(&options)).await,
             Suite::Loop => interruptible(turn_loop::run(&options)).await,
+            Suite::Tools => interruptible(tools::run(&options)).await,
+            Suite::McpEcho => tools::echo::serve().await,
+            Suite::Attack => {
+                let socket = options.socket.as_deref().context("attack needs --socket")?;
+                tools::attack(socket)
+            }
             Suite::All => {
                 interruptible(queue(&options)).await?;
-                interruptible(turn_loop::run(&options)).await
+                interruptible(turn_loop::run(&options)).await?;
+                interruptible(tools::run(&options)).await
             }
         }
     })

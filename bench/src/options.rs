@@ -55,9 +55,17 @@ pub(crate) enum Suite {
     Queue,
     /// What the turn loop adds to an engine's own time.
     Loop,
+    /// A call of an agent's tool against a bare MCP server, and an agent under attack.
+    Tools,
     /// The echo server of the ping-pong peer.
     #[value(hide = true)]
     Echo,
+    /// The bare MCP server.
+    #[value(hide = true)]
+    McpEcho,
+    /// The attacker.
+    #[value(hide = true)]
+    Attack,
 }
 
 impl Options {
