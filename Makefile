@@ -12,7 +12,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 
 # The packages whose binaries are shipped, built without failpoints.
-SHIPPED := -p hive-core -p hive-harness -p hive-bash -p hive-rehearsal
+SHIPPED := -p hive-core -p hive-harness -p hive-engine -p hive-bash -p hive-rehearsal
 # Clippy, tests and docs all build the whole workspace with the same features and profile, so that
 # cargo compiles dependencies (and the bundled SQLite) once for all of them.
 CHECKED := --workspace --features hive-core/failpoints,hive-core/mcp-fixtures,hive-store/failpoints
@@ -92,10 +92,10 @@ deny: ## Check dependencies: licences, duplicates, sources, known advisories (ne
 	$(CARGO) deny check
 
 .PHONY: bench
-bench: ## Compare with Redis, PostgreSQL, the disk and the bare engine (ARGS='...' goes to the bench)
+bench: ## Compare with Redis, PostgreSQL, the disk and other engines (ARGS='...' goes to the bench)
 	@scripts/setup.sh bench
-	$(CARGO) build --release $(LOCKED) -p hive-core -p hive-harness -p hive-testkit \
-		--bin hive-c0re --bin hive --bin fake-engine
+	$(CARGO) build --release $(LOCKED) -p hive-core -p hive-harness -p hive-engine -p hive-testkit \
+		--bin hive-c0re --bin hive --bin hive-engine --bin fake-engine
 	$(CARGO) run --release $(LOCKED) -p bench -- $(ARGS)
 
 # Its release build has a directory of its own, so that a binary with failpoints never lies where the
@@ -105,7 +105,7 @@ soak: SOAK_DIR := $(abspath $(TARGET_DIR))/soak
 soak: ## Run the long campaigns (ARGS='...' goes to the crashes, TURN_ARGS to the turns, TALK_ARGS to the conversation)
 	@scripts/setup.sh soak
 	PROPTEST_CASES=$${PROPTEST_CASES:-20000} $(CARGO) nextest run $(LOCKED) $(CHECKED) --profile soak \
-		-E '(package(hive-wire) | package(hive-store)) & (test(prop_) | test(fuzz_))'
+		-E '(package(hive-wire) | package(hive-store) | package(hive-engine) | package(hive-providers)) & (test(prop_) | test(fuzz_))'
 	CARGO_TARGET_DIR='$(SOAK_DIR)' $(CARGO) build --release $(LOCKED) --bins \
 		-p hive-core -p hive-harness -p hive-testkit --features hive-core/failpoints
 	'$(SOAK_DIR)/release/soak' $(ARGS)

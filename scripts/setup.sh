@@ -20,6 +20,8 @@ readonly CLAUDE_VERSION=2.1.325
 readonly INSPECTOR_VERSION=2.12.0
 readonly CONFORMANCE_VERSION=0.2.0-alpha.12
 readonly NODE_VERSION=26.10.0
+# What the benchmark compares with.
+readonly CODEX_VERSION=0.166.0 GEMINI_VERSION=0.61.0
 readonly RUSTUP='curl --proto =https --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y'
 
 purpose=${1:-build}
@@ -134,6 +136,21 @@ check_bench() {
 	need redis-server redis-server
 	have_postgres || packages+=(postgresql)
 	need strace strace
+	install_peers
+}
+
+# Other engines, to compare with. The benchmark does without those that do not install here, and
+# says so.
+install_peers() {
+	local dir=${CARGO_TARGET_DIR:-target}/engines
+	[[ -e $dir/installed-$CODEX_VERSION-$GEMINI_VERSION ]] && return
+	have npm || return 0
+	say "installing codex and gemini into $dir, to compare with"
+	mkdir -p "$dir"
+	npm install --ignore-scripts --no-save --no-audit --no-fund --loglevel=error --prefix "$dir" \
+		"@openai/codex@$CODEX_VERSION" "@google/gemini-cli@$GEMINI_VERSION" </dev/null >&2 ||
+		say 'npm install failed; they are left out'
+	touch "$dir/installed-$CODEX_VERSION-$GEMINI_VERSION"
 }
 
 # Fills the lists with what the purpose lacks.
@@ -147,6 +164,7 @@ check() {
 		check_lint
 		check_nextest
 		need socat socat
+		need bwrap bubblewrap
 		check_claude
 		check_mcp_tools
 		;;

@@ -1,11 +1,13 @@
 //! Side-by-side benchmarks: the hive's message queue against what people use instead, turns of the
-//! loop against the bare engine, and calls of tools against a bare MCP server.
+//! loop against the bare engine, the native engine against others, and calls of tools against a bare
+//! MCP server.
 //!
-//! `cargo run --release -p bench -- [queue|loop|tools] [--quick]` starts everything it needs, prints a
-//! table and writes `bench/results/queue.json`, `loop.json` and `tools.json`. See
-//! `docs/benchmarks.md`.
+//! `cargo run --release -p bench -- [queue|loop|engine|tools] [--quick]` starts everything it needs,
+//! prints a table and writes `bench/results/queue.json`, `loop.json`, `engine.json` and `tools.json`.
+//! See `docs/benchmarks.md`.
 
 mod conn;
+mod engines;
 mod host;
 mod options;
 mod peer;
@@ -41,6 +43,7 @@ fn main() -> Result<()> {
             }
             Suite::Queue => interruptible(queue(&options)).await,
             Suite::Loop => interruptible(turn_loop::run(&options)).await,
+            Suite::Engine => interruptible(engines::run(&options)).await,
             Suite::Tools => interruptible(tools::run(&options)).await,
             Suite::McpEcho => tools::echo::serve().await,
             Suite::Attack => {
@@ -50,6 +53,7 @@ fn main() -> Result<()> {
             Suite::All => {
                 interruptible(queue(&options)).await?;
                 interruptible(turn_loop::run(&options)).await?;
+                interruptible(engines::run(&options)).await?;
                 interruptible(tools::run(&options)).await
             }
         }

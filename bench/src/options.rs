@@ -55,6 +55,8 @@ pub(crate) enum Suite {
     Queue,
     /// What the turn loop adds to an engine's own time.
     Loop,
+    /// The native engine against claude, codex and gemini.
+    Engine,
     /// A call of an agent's tool against a bare MCP server, and an agent under attack.
     Tools,
     /// The echo server of the ping-pong peer.

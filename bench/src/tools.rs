@@ -86,10 +86,10 @@ async fn calls(options: &Options, dir: &Path) -> Result<Vec<Calls>> {
     let site = Site::new(dir, "pingpong")?;
     let echo = PingPong::start(&site).await?;
     let mut socket = Conn::open(echo.socket()).await?;
-    let mut bare = Client::start(&std::env::current_exe()?, &["mcp-echo"], &[]).await?;
+    let mut bare = Client::start(&std::env::current_exe()?, "mcp-echo", None).await?;
     let hive_bin = options.hive_bin()?.with_file_name("hive");
-    let at = [("HIVE_SOCKET", hive.agent_socket("ada"))];
-    let mut tools = Client::start(&hive_bin, &["mcp"], &at)
+    let ada = hive.agent_socket("ada");
+    let mut tools = Client::start(&hive_bin, "mcp", Some(&ada))
         .await
         .context("`hive mcp` does not come up")?;
     let text = "x".repeat(200);
@@ -99,14 +99,18 @@ async fn calls(options: &Options, dir: &Path) -> Result<Vec<Calls>> {
         let line = format!("{{\"body\":\"{text}\"}}\n");
         rounds.socket.push(ping(&mut socket, &line, count).await?);
         let args = json!({"text": text});
-        rounds.bare.push(called(&mut bare, "echo", &args, count).await?);
+        rounds
+            .bare
+            .push(called(&mut bare, "echo", &args, count).await?);
         let floor = floor::serial(dir, Write::Append, options.time()?)?;
         rounds.commit.push(floor.latency);
         let nothing = json!({});
         let read = called(&mut tools, "list_peers", &nothing, count).await?;
         rounds.read.push(read);
         let args = json!({"to": "bob", "body": text});
-        rounds.write.push(called(&mut tools, "send", &args, count).await?);
+        rounds
+            .write
+            .push(called(&mut tools, "send", &args, count).await?);
         drain(&hive).await?;
     }
     Ok(rounds.results())

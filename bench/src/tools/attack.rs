@@ -127,7 +127,9 @@ impl Attacker {
 pub(crate) fn attack(socket: &Path) -> Result<()> {
     let flood = {
         let body = "x".repeat(1_000);
-        let send = format!("{{\"cmd\":\"send\",\"to\":\"bob\",\"from\":\"operator\",\"body\":\"{body}\"}}\n");
+        let send = format!(
+            "{{\"cmd\":\"send\",\"to\":\"bob\",\"from\":\"operator\",\"body\":\"{body}\"}}\n"
+        );
         send.repeat(64)
     };
     let reads = "{\"cmd\":\"list_peers\"}\n{\"cmd\":\"get_loose_ends\"}\n".repeat(64);

@@ -19,14 +19,14 @@ pub(super) struct Client {
 
 impl Client {
     /// Starts a server and shakes hands.
-    pub(super) async fn start<P: AsRef<Path>>(
+    pub(super) async fn start(
         program: &Path,
-        args: &[&str],
-        env: &[(&str, P)],
+        command: &str,
+        socket: Option<&Path>,
     ) -> Result<Self> {
         let mut server = Command::new(program)
-            .args(args)
-            .envs(env.iter().map(|(name, value)| (name, value.as_ref())))
+            .arg(command)
+            .envs(socket.map(|socket| ("HIVE_SOCKET", socket)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

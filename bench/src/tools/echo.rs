@@ -32,7 +32,9 @@ impl ServerHandler for Echo {
 /// Serves until the client goes away.
 pub(crate) async fn serve() -> Result<()> {
     let (read, write) = stdio_pipes();
-    let running = Echo.serve(AsyncRwTransport::new_server(read, write)).await?;
+    let running = Echo
+        .serve(AsyncRwTransport::new_server(read, write))
+        .await?;
     running.waiting().await?;
     Ok(())
 }

@@ -12,12 +12,19 @@ pub(super) fn print(results: &ToolsResults) {
         host.cores,
         host.kernel,
         host.filesystem,
-        if results.settings.quick { " (quick)" } else { "" }
+        if results.settings.quick {
+            " (quick)"
+        } else {
+            ""
+        }
     );
     println!("\n{:<24} {:>9} {:>9}", "one call, µs", "p50", "p99");
     for calls in &results.calls {
         let latency = calls.latency;
-        println!("  {:<22} {:>9.1} {:>9.1}", calls.what, latency.p50_us, latency.p99_us);
+        println!(
+            "  {:<22} {:>9.1} {:>9.1}",
+            calls.what, latency.p50_us, latency.p99_us
+        );
     }
     let waiting = &results.waiting;
     println!(
@@ -27,7 +34,10 @@ pub(super) fn print(results: &ToolsResults) {
     let attack = &results.attack;
     println!("\n{:<24} {:>9} {:>9}", "another's send, µs", "p50", "p99");
     for (what, latency) in [("quiet", attack.quiet), ("under attack", attack.attacked)] {
-        println!("  {what:<22} {:>9.1} {:>9.1}", latency.p50_us, latency.p99_us);
+        println!(
+            "  {what:<22} {:>9.1} {:>9.1}",
+            latency.p50_us, latency.p99_us
+        );
     }
     report::targets(&results.targets);
 }

@@ -18,13 +18,15 @@ mod kill;
 mod list_agents;
 mod list_peers;
 mod list_schedules;
-mod once;
+pub(crate) mod once;
 mod post_events;
 mod post_state;
 mod post_turn_counts;
 mod receipt;
 mod recv;
 mod remind;
+mod request_apply_commit;
+mod request_spawn;
 mod requeue_inflight;
 mod restart;
 mod schedule;
@@ -46,6 +48,7 @@ use hive_wire::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    approvals::Approvals,
     broker::{Broker, Presence},
     config::Config,
     harnesses::Harnesses,
@@ -63,6 +66,7 @@ pub(crate) struct Caller {
     pub(crate) gate: Arc<Gate>,
     pub(crate) harnesses: Arc<Harnesses>,
     pub(crate) supervisor: Arc<Supervisor>,
+    pub(crate) approvals: Arc<Approvals>,
     pub(crate) config: Arc<Config>,
     pub(crate) paths: Paths,
     pub(crate) tasks: TaskTracker,
@@ -142,14 +146,17 @@ impl Caller {
             Request::GetPermissions(command) => {
                 get_permissions::run(command, &grants, outbox.expect(id));
             }
+            Request::RequestSpawn(command) => {
+                request_spawn::run(self, command, outbox.expect(id));
+            }
+            Request::RequestApplyCommit(command) => {
+                request_apply_commit::run(self, command, outbox.expect(id));
+            }
             Request::Kill(command) => kill::run(self, command, outbox.expect(id)),
             Request::Start(command) => start::run(self, command, outbox.expect(id)),
             Request::Restart(command) => restart::run(self, command, outbox.expect(id)),
             Request::ListAgents(command) => {
                 list_agents::run(self, command, &grants, outbox.expect(id));
-            }
-            Request::RequestSpawn(_) | Request::RequestApplyCommit(_) => {
-                outbox.expect::<()>(id).refuse(crate::approvals::not_yet());
             }
             Request::Schedule(command) => schedule::run(self, command, outbox.expect(id)),
             Request::ListSchedules(command) => {

@@ -7,6 +7,7 @@
 //! Tool groups and capabilities are requests only: what an agent may do is the operator's to set,
 //! and no commit changes it (C14).
 
+mod applied;
 mod env;
 mod options;
 mod values;
@@ -19,10 +20,11 @@ use serde::Deserialize;
 
 use crate::repos::Tree;
 
+pub(crate) use applied::Configs;
 pub(crate) use env::{Around, environment, extra_mcp};
 pub use options::{AgentOption, OPTIONS, table};
 pub(crate) use values::{
-    EnvName, HttpUrl, Line, MountPath, RepoPath, ServerName, Target, ToolName, Word,
+    EnvName, HttpUrl, Line, ModelName, MountPath, RepoPath, ServerName, Target, ToolName, Word,
 };
 
 /// The file of a configuration.
@@ -39,7 +41,7 @@ const MAX_LIST: usize = 100;
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AgentConfig {
     /// Which model it uses.
-    pub(crate) model: Option<Line>,
+    pub(crate) model: Option<ModelName>,
     /// What runs its turns.
     pub(crate) engine: Option<Line>,
     /// Where it runs.

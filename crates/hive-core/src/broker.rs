@@ -11,6 +11,7 @@
 //! idle broker sleeps.
 
 mod agenda;
+mod askers;
 mod chores;
 mod desk;
 mod lobby;
@@ -25,12 +26,16 @@ use std::{
 };
 
 use hive_store::Receive;
-use hive_wire::{ErrorCode, WireError, agent::Messages};
+use hive_wire::{
+    AgentName, ErrorCode, QuestionId, WireError,
+    agent::{Asked, Messages},
+};
 use tokio::{
     runtime::{EnterGuard, Handle},
     sync::oneshot,
 };
 
+use askers::Asker;
 pub use desk::Desk;
 pub use lobby::Presence;
 use queue::{Found, Queue};
@@ -100,6 +105,38 @@ where
     }
 }
 
+/// A question whose asker waits for the answer.
+struct AskJob<Operation, Done> {
+    operation: Operation,
+    agent: AgentName,
+    presence: Arc<dyn Presence>,
+    done: Done,
+}
+
+impl<Operation, Done> Job for AskJob<Operation, Done>
+where
+    Operation: FnOnce(&mut Desk<'_>) -> Result<QuestionId, WireError> + Send,
+    Done: FnOnce(Result<Asked, WireError>) + Send + 'static,
+{
+    fn run(self: Box<Self>, desk: &mut Desk<'_>) {
+        match (self.operation)(desk) {
+            Err(error) => desk.answer(Err(error), self.done),
+            Ok(question) => {
+                let asker = Asker {
+                    agent: self.agent,
+                    presence: self.presence,
+                    done: Box::new(self.done),
+                };
+                desk.askers.park(question, asker);
+            }
+        }
+    }
+
+    fn refuse(self: Box<Self>, error: WireError) {
+        (self.done)(Err(error));
+    }
+}
+
 impl Broker {
     /// While the guard lives, sockets that are opened and tasks that are spawned belong to the
     /// broker's own thread: what they submit is taken up without waking another one.
@@ -146,6 +183,23 @@ impl Broker {
         self.queue.push(Box::new(ReceiveJob {
             receive,
             deadline,
+            presence,
+            done,
+        }));
+    }
+
+    /// Submits an operation that asks a question. `done` is called with the answer once there is
+    /// one; when the agent hangs up first, the question is taken back.
+    pub fn ask_and_wait(
+        &self,
+        operation: impl FnOnce(&mut Desk<'_>) -> Result<QuestionId, WireError> + Send + 'static,
+        agent: AgentName,
+        presence: Arc<dyn Presence>,
+        done: impl FnOnce(Result<Asked, WireError>) + Send + 'static,
+    ) {
+        self.queue.push(Box::new(AskJob {
+            operation,
+            agent,
             presence,
             done,
         }));

@@ -10,11 +10,13 @@
 
 mod age;
 mod answer;
+mod approve;
 mod compact;
 mod completions;
 mod confirm;
 mod control;
 mod dead;
+mod deny;
 mod destroy;
 mod discard;
 pub mod doctor;
@@ -35,11 +37,13 @@ mod man;
 mod model;
 mod new_session;
 mod out;
+mod pending;
 mod permissions;
 mod questions;
 mod rebuild;
 mod receipt;
 mod redeliver;
+mod request_spawn;
 mod restart;
 mod schedules;
 mod send;
@@ -160,6 +164,14 @@ pub enum ClientCommand {
     StopAll(stop_all::StopAllArgs),
     /// Remove an agent; its mail, state and credentials stay.
     Destroy(destroy::DestroyArgs),
+    /// Show what waits for your decision, with what it would change.
+    Pending(pending::PendingArgs),
+    /// Say yes to a request, and have it carried out.
+    Approve(approve::ApproveArgs),
+    /// Say no to a request.
+    Deny(deny::DenyArgs),
+    /// Ask for a new agent, to be decided like any other request.
+    RequestSpawn(request_spawn::RequestSpawnArgs),
     /// Send a message as the operator.
     Send(send::SendArgs),
     /// Show the operator's mail, or mark some of it as dealt with.
@@ -256,6 +268,10 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Rebuild(args) => args.run(host, out).await,
         ClientCommand::StopAll(args) => args.run(host, out).await,
         ClientCommand::Destroy(args) => args.run(host, out).await,
+        ClientCommand::Pending(args) => args.run(host, out).await,
+        ClientCommand::Approve(args) => args.run(host, out).await,
+        ClientCommand::Deny(args) => args.run(host, out).await,
+        ClientCommand::RequestSpawn(args) => args.run(host, out).await,
         ClientCommand::Send(args) => args.run(host, out).await,
         ClientCommand::Inbox(args) => args.run(host, out).await,
         ClientCommand::Receipt(args) => args.run(host, out).await,

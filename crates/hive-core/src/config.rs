@@ -114,6 +114,8 @@ pub struct Agents {
     pub restart_delay_ms: u32,
     /// How many seconds an agent gets to end before it is killed.
     pub stop_secs: u32,
+    /// How many seconds an agent gets to come up with a new configuration.
+    pub trial_secs: u32,
 }
 
 impl Default for Agents {
@@ -124,6 +126,7 @@ impl Default for Agents {
             restarts: 5,
             restart_delay_ms: 1_000,
             stop_secs: 20,
+            trial_secs: 60,
         }
     }
 }
@@ -175,6 +178,10 @@ pub struct Limits {
     pub sends_per_minute: u32,
     /// … and how much at once.
     pub send_burst: u32,
+    /// How many seconds a request waits for the operator.
+    pub approval_seconds: u32,
+    /// The most requests of one agent that wait for the operator.
+    pub approvals_per_agent: u32,
 }
 
 impl Default for Limits {
@@ -194,6 +201,8 @@ impl Default for Limits {
             schedules_per_agent: 20,
             sends_per_minute: 600,
             send_burst: 1_000,
+            approval_seconds: 7 * 24 * 60 * 60,
+            approvals_per_agent: 20,
         }
     }
 }
@@ -231,6 +240,7 @@ impl Limits {
             ("connections_per_agent", connections),
             ("line_seconds", self.line_seconds),
             ("send_burst", self.send_burst),
+            ("approval_seconds", self.approval_seconds),
         ] {
             anyhow::ensure!(limit > 0, "limits.{key} must be at least 1");
         }
@@ -332,6 +342,7 @@ mod tests {
             ("[engine]\ndefault = \"\"", "engine.default"),
             ("[engine.env]\n\"A B\" = \"x\"", "`A B`"),
             ("[engine.env]\nHIVE_SOCKET = \"x\"", "HIVE_SOCKET"),
+            ("[engine]\nconsent_secs = 361", "consent_secs"),
             ("[engine.context_windows]\nhaiku = 1", "1000"),
             ("[limits\n", "line 1"),
         ] {

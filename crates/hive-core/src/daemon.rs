@@ -26,6 +26,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     access::Access,
+    agent_config::Configs,
+    approvals::{self, Approvals},
     broker::{Parts, Writer},
     config::Config,
     harnesses::Harnesses,
@@ -34,6 +36,7 @@ use crate::{
     model::Rehearsal,
     paths::Paths,
     permissions::Gate,
+    repos::Repos,
     roster::Roster,
     server::{Limits, Listener},
 };
@@ -101,6 +104,10 @@ impl Running {
         let harnesses = know_harnesses(&readers, &events, means.is_shared())?;
         let gate = open_gate(&readers, &config)?;
 
+        let repos = Repos::new(&paths.state);
+        repos.prepare()?;
+        let configs = Arc::new(Configs::new(repos.clone(), &paths.root));
+
         let stop = CancellationToken::new();
         let parts = Parts {
             store,
@@ -115,6 +122,7 @@ impl Running {
         let around = crew::Around {
             paths: &paths,
             config: &config,
+            configs: &configs,
             broker: &broker,
             gate: &gate,
             dashboard_port: address.port(),
@@ -122,8 +130,10 @@ impl Running {
             stop: &stop,
         };
         let supervisor = crew::supervisor(&means, &around);
+        let approvals = Approvals::new(&configs, &repos, &broker, paths.root.clone(), &tasks);
         let host = Arc::new(Host {
             supervisor,
+            approvals: Arc::new(approvals),
             paths,
             broker,
             readers,
@@ -142,8 +152,10 @@ impl Running {
             config: Arc::clone(&config),
         });
         open_doors(&host, &agents, http, address)?;
-        crew::muster(&host, setup.mode, &means, &agents).await;
+        crew::muster(&host, &means, &agents).await;
         listen_for_operator(&host)?;
+        let early = Arc::clone(&host);
+        tasks.spawn(async move { approvals::take_up(&early).await });
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {
             host,

@@ -31,7 +31,7 @@ use hive_wire::{
     report::{PostState, PostedEvent},
 };
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     time::{Instant, timeout},
 };
 
@@ -53,6 +53,8 @@ pub(crate) struct Harnesses {
     events: Arc<EventLog>,
     /// Whether agents that the hive runs use the operator's key.
     host_has_key: bool,
+    /// Somebody has connected.
+    heard: Notify,
 }
 
 struct Inner {
@@ -135,6 +137,7 @@ impl Harnesses {
             }),
             events,
             host_has_key,
+            heard: Notify::new(),
         }
     }
 
@@ -168,6 +171,20 @@ impl Harnesses {
     pub(crate) fn is_connected(&self, agent: &AgentName) -> bool {
         let inner = self.lock();
         inner.agents.get(agent).is_some_and(Harness::is_connected)
+    }
+
+    /// Waits until a harness of this agent is connected.
+    pub(crate) async fn connected(&self, agent: &AgentName) {
+        loop {
+            let heard = self.heard.notified();
+            tokio::pin!(heard);
+            // Before the look, so that nothing is missed in between.
+            heard.as_mut().enable();
+            if self.is_connected(agent) {
+                return;
+            }
+            heard.await;
+        }
     }
 
     /// What an agent says of itself.
@@ -250,6 +267,8 @@ impl Harnesses {
         let harness = inner.agents.entry(agent.clone()).or_default();
         harness.peer = Some(Arc::downgrade(peer));
         let (ticket, changed) = harness.controls.enter(command.hello, command.done);
+        drop(inner);
+        self.heard.notify_waiters();
         Poll {
             ticket,
             changed,

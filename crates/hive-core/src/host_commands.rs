@@ -18,11 +18,13 @@ pub(crate) mod lift;
 mod link;
 pub(crate) mod list;
 mod output;
+pub(crate) mod pending;
 pub(crate) mod permissions;
 mod questions;
 pub(crate) mod rebuild;
 mod receipt;
 mod redeliver;
+pub(crate) mod request_spawn;
 pub(crate) mod restart;
 pub(crate) mod schedules;
 pub(crate) mod send;
@@ -50,6 +52,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     access::Access,
+    approvals::{self, Approvals, Outcome},
     broker::Broker,
     config::Config,
     harnesses::Harnesses,
@@ -67,6 +70,7 @@ pub(crate) struct Host {
     pub(crate) broker: Broker,
     pub(crate) readers: Readers,
     pub(crate) events: Arc<EventLog>,
+    pub(crate) approvals: Arc<Approvals>,
     pub(crate) harnesses: Arc<Harnesses>,
     /// What agents may do, and how fast.
     pub(crate) gate: Arc<Gate>,
@@ -169,12 +173,12 @@ impl Host {
             HostRequest::CancelAnySchedule(command) => {
                 asker.answer(cancel_schedule::run(host, command));
             }
-            HostRequest::RequestSpawnAsOperator(_)
-            | HostRequest::Pending(_)
-            | HostRequest::Approve(_)
-            | HostRequest::Deny(_) => {
-                asker.answer(async { Err::<(), _>(crate::approvals::not_yet()) });
+            HostRequest::RequestSpawnAsOperator(command) => {
+                asker.answer(request_spawn::run(host, command));
             }
+            HostRequest::Pending(command) => asker.answer(pending::run(host, command)),
+            HostRequest::Approve(command) => asker.answer(approvals::approve(host, command)),
+            HostRequest::Deny(command) => asker.answer(approvals::deny(host, command)),
         }
     }
 }
@@ -214,6 +218,18 @@ impl Host {
         let rows = self.broker.run(|desk| list::with_inbox(desk, agent));
         let (agent, inbox) = rows.await?;
         Ok(list::row(self, agent, &inbox))
+    }
+
+    /// Tells the root agent what happened to another one (C10).
+    pub(crate) async fn tell_root(&self, name: &AgentName, outcome: Outcome) {
+        let name = name.clone();
+        let told = self.broker.run(move |desk| {
+            approvals::happened(desk, &name, &outcome);
+            Ok(())
+        });
+        if let Err(error) = told.await {
+            tracing::warn!(%error, "cannot tell the root agent what happened");
+        }
     }
 
     /// Where an agent's socket lies, as users know it.

@@ -24,6 +24,7 @@ mod host_commands;
 mod http;
 mod metrics;
 mod model;
+mod nix_flake;
 mod pages;
 mod permissions;
 mod ports;

@@ -17,6 +17,10 @@ const FROM_ENVIRONMENT: [&str; 6] = [
     "CLAUDE_CODE_USE_VERTEX",
 ];
 
+/// Other ways to a model, which count where the configuration names them: a key of somebody else's
+/// that lies in the daemon's environment is not for engines.
+const CONFIGURED: [&str; 2] = ["OPENAI_BASE_URL", "OPENAI_API_KEY"];
+
 /// What engines get to know.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ModelAccess {
@@ -46,8 +50,8 @@ impl ModelAccess {
 
     /// Whether engines share a key or a service that the operator named.
     pub(crate) fn is_given(&self) -> bool {
-        FROM_ENVIRONMENT
-            .iter()
+        let ways = FROM_ENVIRONMENT.iter().chain(&CONFIGURED);
+        ways.into_iter()
             .any(|name| self.env.get(name).is_some_and(|value| !value.is_empty()))
     }
 
@@ -83,6 +87,11 @@ mod tests {
         let access = ModelAccess::new(&configured, var);
         assert_eq!(access.env.get("ANTHROPIC_API_KEY"), Some("file"));
         assert_eq!(access.env.get("OTHER"), Some("1"));
+        let mut local = EngineEnv::default();
+        local.set("OPENAI_BASE_URL", "http://127.0.0.1:11434/v1");
+        assert!(ModelAccess::new(&local, |_| None).is_given());
+        let foreign = |name: &str| (name == "OPENAI_API_KEY").then(|| "x".to_owned());
+        assert!(!ModelAccess::new(&EngineEnv::default(), foreign).is_given());
         let everything = |_: &str| Some("x".to_owned());
         let access = ModelAccess::new(&configured, everything);
         assert_eq!(

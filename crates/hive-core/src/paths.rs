@@ -139,6 +139,11 @@ impl Paths {
         }
     }
 
+    /// The proposed repositories, which the root agent sees at `/agents`.
+    pub fn proposed(&self) -> PathBuf {
+        self.state.join("proposed")
+    }
+
     /// What the rehearsed model of a demo keeps.
     pub fn rehearsal(&self) -> PathBuf {
         self.state.join("rehearsal")

@@ -183,6 +183,26 @@ impl Repos {
         }))
     }
 
+    /// What was applied before the newest commit.
+    ///
+    /// # Errors
+    /// When the repository is damaged.
+    pub(crate) fn before(&self, name: &AgentName) -> anyhow::Result<Option<Applied>> {
+        let bare = Bare::open(&self.history(name))?;
+        let Some(head) = bare.get_ref(APPLIED)? else {
+            return Ok(None);
+        };
+        let Some(commit) = bare.parent(&head)? else {
+            return Ok(None);
+        };
+        let (message, tree) = bare.read(&commit)?;
+        Ok(Some(Applied {
+            commit,
+            message,
+            tree,
+        }))
+    }
+
     /// Makes a tree what is applied: a commit with this message, and the files in their place. The
     /// same message again changes nothing, so that it can be repeated after a crash.
     ///

@@ -10,7 +10,7 @@ use hive_wire::{
     text,
 };
 
-use crate::permissions::Grants;
+use crate::{agent_config::AgentConfig, permissions::Grants};
 
 /// The deepest tree of agents.
 const MAX_DEPTH: usize = 8;
@@ -84,17 +84,65 @@ impl Roster {
             .map(|agent| Recipient::Agent(agent.name.clone()))
     }
 
-    /// Where a message of an agent with these grants goes (M2).
+    /// Where a message of an agent with these grants and this configuration goes (M2).
     pub(crate) fn route_from(
         &self,
         sender: &AgentName,
         grants: &Grants,
+        config: &AgentConfig,
         to: &str,
     ) -> Result<Recipient, WireError> {
         let recipient = self.route(Some(sender), to)?;
         let parent = self.agents.get(sender).and_then(|own| own.parent.as_ref());
         grants.check_recipient(sender, parent, &recipient)?;
+        self.may_write(sender, &recipient, config)?;
         Ok(recipient)
+    }
+
+    /// Whom a question of such an agent goes to: as a message would, but the operator can always be
+    /// asked.
+    pub(crate) fn route_question(
+        &self,
+        asker: &AgentName,
+        grants: &Grants,
+        config: &AgentConfig,
+        to: &str,
+    ) -> Result<Recipient, WireError> {
+        match self.route(Some(asker), to)? {
+            Recipient::Operator => Ok(Recipient::Operator),
+            Recipient::Agent(_) => self.route_from(asker, grants, config, to),
+        }
+    }
+
+    /// Refuses a recipient that the sender's configuration does not name. Whoever is above it is
+    /// always reachable (M2).
+    pub(crate) fn may_write(
+        &self,
+        sender: &AgentName,
+        to: &Recipient,
+        config: &AgentConfig,
+    ) -> Result<(), WireError> {
+        let above = self
+            .agents
+            .get(sender)
+            .and_then(|agent| agent.parent.clone());
+        let above = above.map_or(Recipient::Operator, Recipient::Agent);
+        if *to == above || config.may_write_to(to.as_str()) {
+            return Ok(());
+        }
+        let allowed: Vec<_> = config
+            .allowed_recipients
+            .iter()
+            .map(|name| name.as_str())
+            .collect();
+        Err(WireError::new(
+            ErrorCode::Denied,
+            format!("you may not write to `{}`", to.as_str()),
+        )
+        .hint(format!(
+            "your configuration lets you write to {} and to `<parent>`",
+            text::shorten(&allowed.join(", "), 200)
+        )))
     }
 
     /// A living agent by its name, or an error that names the nearest one.
@@ -149,7 +197,7 @@ impl Roster {
         }
         Err(not_a_child(
             name.as_str(),
-            "you can stop and start your direct children; ask the operator about others",
+            "you manage your direct children; ask the operator about others",
         ))
     }
 
@@ -349,7 +397,7 @@ mod tests {
             ("bob", Err(ErrorCode::Denied)),
             ("nobody", Err(ErrorCode::NotFound)),
         ] {
-            let found = roster.route_from(&ada, &grants, to);
+            let found = roster.route_from(&ada, &grants, &AgentConfig::default(), to);
             let found = found.as_ref().map(Recipient::as_str).map_err(|e| e.code);
             assert_eq!(found, expected, "{to}");
         }

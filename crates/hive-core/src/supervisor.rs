@@ -10,6 +10,7 @@
 
 mod agent;
 mod dirs;
+mod extra;
 mod notice;
 mod plan;
 mod setup;
@@ -36,6 +37,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    agent_config::Configs,
     broker::{Broker, Desk},
     config::Config,
     model::ModelAccess,
@@ -56,6 +58,8 @@ pub(crate) struct Supervisor {
 pub(crate) struct Parts {
     pub(crate) paths: Paths,
     pub(crate) config: Arc<Config>,
+    /// What is applied of each agent.
+    pub(crate) configs: Arc<Configs>,
     pub(crate) broker: Broker,
     /// What agents may do, which their harnesses are told.
     pub(crate) gate: Arc<Gate>,

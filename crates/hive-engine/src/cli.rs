@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::printer::Format;
+use crate::{printer::Format, sandbox::confine::Confinement};
 
 /// The native engine of hyperhive: a drop-in for headless `claude`.
 ///
@@ -37,6 +37,9 @@ pub enum Command {
         #[command(subcommand)]
         command: PermissionsCommand,
     },
+    /// Put a sandbox on and become a command.
+    #[command(hide = true)]
+    Confine(Confinement),
 }
 
 /// What to look at.
@@ -98,7 +101,7 @@ impl From<OutputFormat> for Format {
 pub struct TurnArgs {
     /// The prompt; standard input is added to it.
     pub prompt: Option<String>,
-    /// Answer and exit: the only mode there is.
+    /// Answer and exit: the only mode there is, and what a prompt means without it.
     #[arg(short, long)]
     pub print: bool,
     /// Print every event; needed for stream-json.

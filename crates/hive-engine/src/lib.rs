@@ -6,12 +6,14 @@
 
 pub mod bash;
 pub mod batch;
+pub mod browser;
 pub mod cli;
 pub mod consent;
 pub mod conversation;
 pub mod files;
 pub mod happening;
 pub mod history;
+mod hosts;
 pub mod ids;
 pub mod input;
 pub mod mcp;

@@ -6,6 +6,7 @@ use clap::{Parser as _, error::ErrorKind};
 use hive_engine::{
     cli::{Cli, Command},
     permissions_test, run,
+    sandbox::confine,
     startup::StartError,
 };
 
@@ -20,15 +21,19 @@ fn main() -> ExitCode {
     let env: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    if let Some(Command::Permissions { command }) = &cli.command {
-        return match permissions_test::report(command, &env) {
-            Ok((text, code)) => {
-                drop(write!(std::io::stdout(), "{text}"));
-                ExitCode::from(code)
-            }
-            Err(StartError::Message(text)) => fail(&text),
-            Err(StartError::NoSession(error, _)) => fail(&error.to_string()),
-        };
+    match &cli.command {
+        None => {}
+        Some(Command::Confine(confinement)) => return fail(&confine::run(confinement)),
+        Some(Command::Permissions { command }) => {
+            return match permissions_test::report(command, &env) {
+                Ok((text, code)) => {
+                    drop(write!(std::io::stdout(), "{text}"));
+                    ExitCode::from(code)
+                }
+                Err(StartError::Message(text)) => fail(&text),
+                Err(StartError::NoSession(error, _)) => fail(&error.to_string()),
+            };
+        }
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

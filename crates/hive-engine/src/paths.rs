@@ -180,7 +180,7 @@ mod tests {
     fn scene() -> Scene {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
-        let work = root.join("work");
+        let work = root.join("tree");
         let outside = root.join("outside");
         fs::create_dir_all(work.join("src")).unwrap();
         fs::create_dir_all(&outside).unwrap();
@@ -220,7 +220,7 @@ mod tests {
             ("link-dir/new".into(), false),
             ("link-file".into(), false),
             ("dangling".into(), false),
-            ("link-dir/../work/src/a.rs".into(), true), // leads back inside, as the kernel sees it
+            ("link-dir/../tree/src/a.rs".into(), true), // leads back inside, as the kernel sees it
             ("inner/../../outside/secret".into(), false),
             (format!("{out}/back/src/a.rs"), true), // leads inside, and there it is opened
             ("~/x".into(), false),

@@ -8,6 +8,7 @@ use crate::{
     bash,
     cli::PermissionsCommand,
     permission::{Call, Decision},
+    sandbox::Sandbox,
     settings::{Places, Settings, Sources},
     startup::{Homes, PolicyArgs, StartError, policy},
     tool::{Access, Permission, Properties},
@@ -68,6 +69,8 @@ pub fn report(
     for doubt in &judgement.doubts {
         text.push_str(&format!("  doubt: {}\n", doubt.describe()));
     }
+    let sandbox = Sandbox::find(&settings.sandbox, env.get("PATH").map(String::as_str));
+    text.push_str(&format!("  sandbox: {}\n", sandbox.describe()));
     for warning in &settings.warnings {
         text.push_str(&format!("  note: {warning}\n"));
     }

@@ -111,6 +111,7 @@ async fn turns(args: &TurnArgs, env: &BTreeMap<String, String>) -> Result<u8, St
         None => process.stream(&mut conversation, args).await,
     };
     drop(process);
+    conversation.setup.context.browser.stop().await;
     // Servers end also after a turn that could not be written down.
     servers.stop().await;
     out.finish();
@@ -119,8 +120,11 @@ async fn turns(args: &TurnArgs, env: &BTreeMap<String, String>) -> Result<u8, St
 
 fn check(args: &TurnArgs) -> Result<(), StartError> {
     let message = |text: &str| Err(StartError::Message(text.to_owned()));
-    if !args.print {
-        return message("Error: hive-engine has no interactive mode. Use --print (see --help).");
+    if !args.print && args.prompt.is_none() {
+        return message(
+            "Error: hive-engine has no interactive mode. Give it a prompt: hive-engine 'what is in \
+             src?', or --print with the prompt on standard input (see --help).",
+        );
     }
     if args.output_format == OutputFormat::StreamJson && !args.verbose {
         return message(

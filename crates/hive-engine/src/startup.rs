@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    browser::{self, Browser},
     cli::{TurnArgs, split_list},
     consent::{Consent, Question},
     conversation::{Conversation, Limits, Setup},
@@ -228,22 +229,26 @@ fn tool_context(
     homes: &Homes,
 ) -> Context {
     let mut tools = servers.tools.iter();
+    let own = homes.config.join("hive-engine");
+    let env = Arc::new(env);
+    let named_hosts = Arc::new(policy.rules.named_hosts());
     Context {
         workspace: Arc::clone(&policy.workspace),
         ledger: Arc::new(Ledger::new(session.files.clone())),
-        spill_dir: homes
-            .config
-            .join("hive-engine")
-            .join("outputs")
-            .join(&session.id),
+        spill_dir: own.join("outputs").join(&session.id),
+        browser: Arc::new(Browser::new(browser::Settings {
+            env: Arc::clone(&env),
+            profile: own.join("browser").join(&session.id),
+            named_hosts: Arc::clone(&named_hosts),
+        })),
         sandbox: Arc::new(Sandbox::find(
             &settings.sandbox,
             env.get("PATH").map(String::as_str),
         )),
         fetch: Fetch::new(None, |name| env.get(name).cloned()),
-        env: Arc::new(env),
+        env,
         cancel: CancellationToken::new(),
-        named_hosts: Arc::new(policy.rules.named_hosts()),
+        named_hosts,
         background: tools
             .find(|tool| tool.spec().name == "mcp__bash__run")
             .cloned(),
@@ -251,9 +256,17 @@ fn tool_context(
 }
 
 /// The built-in tools of the list and those of the servers, without what is denied outright.
-fn offered(args: &TurnArgs, policy: &Policy, servers: &Servers) -> Vec<Arc<dyn Tool>> {
+fn offered(
+    args: &TurnArgs,
+    policy: &Policy,
+    servers: &Servers,
+    has_browser: bool,
+) -> Vec<Arc<dyn Tool>> {
     let list = args.tools.as_ref().map(|list| split_list(list));
     let mut offered = tools::select(list.as_deref());
+    if !has_browser {
+        offered.retain(|tool| !tool.spec().name.starts_with("browser_"));
+    }
     offered.extend(servers.tools.iter().cloned());
     let is_denied = |name: &str| {
         policy
@@ -261,7 +274,9 @@ fn offered(args: &TurnArgs, policy: &Policy, servers: &Servers) -> Vec<Arc<dyn T
             .with(Effect::Deny)
             .any(|rule| rule.covers_tool(name))
     };
-    offered.retain(|tool| !is_denied(&tool.spec().name));
+    // Whoever asks for permission is not for the model.
+    let is_prompt = |name: &str| args.permission_prompt_tool.as_deref() == Some(name);
+    offered.retain(|tool| !is_denied(&tool.spec().name) && !is_prompt(&tool.spec().name));
     offered
 }
 
@@ -280,14 +295,15 @@ fn assemble(
         system,
     } = asking;
     let mut warnings = settings.warnings;
-    warnings.extend(context.sandbox.warning().map(str::to_owned));
+    warnings.extend(context.sandbox.warning());
     if !settings.models.find(&model).1 {
         warnings.push(format!(
             "[hive-engine:unrecognized_model] {}",
             json!({"model": model})
         ));
     }
-    let tools = offered(args, &policy, &servers);
+    let has_browser = browser::is_installed(context.env.get("PATH").map(String::as_str));
+    let tools = offered(args, &policy, &servers, has_browser);
     let (consent, questions) = consent(args, &servers)?;
     let init = init(
         &model,

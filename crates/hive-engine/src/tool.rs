@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     bash,
+    browser::Browser,
     files::Ledger,
     paths::{Place, Workspace},
     sandbox::Sandbox,
@@ -129,6 +130,8 @@ pub struct Context {
     pub cancel: CancellationToken,
     /// Hosts that a rule names, and that may therefore be private.
     pub named_hosts: Arc<Vec<String>>,
+    /// A browser, started when it is first used.
+    pub browser: Arc<Browser>,
     /// The bridge to the background daemon, where there is one.
     pub background: Option<Arc<dyn Tool>>,
 }

@@ -2,6 +2,8 @@
 
 mod apply_diff;
 mod bash;
+mod browser;
+mod child;
 mod edit;
 mod git;
 mod glob;
@@ -49,6 +51,7 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
         todo_write::tool(),
     ];
     tools.extend(git::tools());
+    tools.extend(browser::tools());
     tools
 }
 

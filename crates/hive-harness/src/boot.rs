@@ -23,6 +23,9 @@ use crate::{
     },
 };
 
+/// The file of dashboard links in the state directory.
+const LINKS: &str = "hyperhive-dashboard-links.json";
+
 /// The on-boot files of a harness.
 #[derive(Debug)]
 pub struct BootFiles {
@@ -64,6 +67,7 @@ impl BootFiles {
             &settings::settings(&environment.tool_groups),
         )?;
         write_json(&engine_files.mcp_config, &mcp.json())?;
+        write_links(environment)?;
         let mut boot = Self {
             tools: ToolLists::new(&environment.tool_groups, &mcp),
             template: template::render(
@@ -128,6 +132,22 @@ impl BootFiles {
         self.written = prompt;
         Ok(PromptFile::Changed)
     }
+}
+
+/// The links that the host shows on the agent's card and page (T31). It reads them as it reads
+/// anything that the agent can write.
+fn write_links(environment: &Environment) -> anyhow::Result<()> {
+    let path = environment.places.state.join(LINKS);
+    match &environment.dashboard_links {
+        Some(links) => files::write_atomically(&path, links.as_bytes())?,
+        None => match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(%error, "cannot remove the links of an earlier configuration");
+            }
+            _ => {}
+        },
+    }
+    Ok(())
 }
 
 /// Every agent has the role `agent`; the root agent and holders of the approvals group (M17) also

@@ -57,6 +57,21 @@ pub struct Environment {
     pub event_buffer: usize,
     /// What runs a login.
     pub login_command: Vec<String>,
+    /// Plugins of the engine.
+    pub plugins: Plugins,
+    /// The links of the agent's card and page, as JSON.
+    pub dashboard_links: Option<String>,
+}
+
+/// Plugins of Claude Code.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plugins {
+    /// Where they come from.
+    pub marketplaces: Vec<String>,
+    /// Which ones.
+    pub plugins: Vec<String>,
+    /// Whether their sources are updated first.
+    pub auto_update: bool,
 }
 
 /// Where things lie.
@@ -100,6 +115,8 @@ pub struct Identity {
     pub port: Option<u16>,
     /// The port of the dashboard, served by the host.
     pub dashboard_port: Option<u16>,
+    /// Where the root agent finds the configurations of all agents.
+    pub agents_dir: String,
 }
 
 /// What runs the turns.
@@ -117,6 +134,8 @@ pub struct EngineSettings {
     pub exit: Duration,
     /// How long it may take to end after SIGTERM.
     pub kill_grace: Duration,
+    /// How long the operator has to permit what its rules leave open; zero when nobody is asked.
+    pub consent: Duration,
 }
 
 /// Pauses and limits of the loop.
@@ -158,6 +177,8 @@ impl Environment {
             socket: vars.path("HIVE_SOCKET")?,
             identity: identity(&vars)?,
             login_command: login_command(&vars)?,
+            plugins: plugins(&vars)?,
+            dashboard_links: vars.optional_line("HIVE_DASHBOARD_LINKS")?,
             engine: EngineSettings {
                 command: vars.words("HIVE_ENGINE")?,
                 env: engine_env(&vars)?,
@@ -165,6 +186,7 @@ impl Environment {
                 silence: vars.seconds("HIVE_ENGINE_SILENCE_SECS", 1..=86_400)?,
                 exit: vars.seconds("HIVE_ENGINE_EXIT_SECS", 1..=86_400)?,
                 kill_grace: vars.seconds("HIVE_ENGINE_KILL_SECS", 0..=3_600)?,
+                consent: vars.seconds("HIVE_CONSENT_SECS", 0..=3_600)?,
             },
             default_model: vars.model("HIVE_DEFAULT_MODEL")?,
             windows: windows(&vars)?,
@@ -224,6 +246,23 @@ fn identity(vars: &Reader) -> Result<Identity, EnvironmentError> {
         },
         port: vars.optional_port("HIVE_PORT")?,
         dashboard_port: vars.optional_port("HIVE_DASHBOARD_PORT")?,
+        agents_dir: vars.line("HIVE_AGENTS_DIR")?,
+    })
+}
+
+fn plugins(vars: &Reader) -> Result<Plugins, EnvironmentError> {
+    let list = |name| match vars.optional_line(name)? {
+        None => Ok(Vec::new()),
+        Some(text) => {
+            serde_json::from_str(&text).map_err(|_| vars.refuse(name, "it is a JSON list of texts"))
+        }
+    };
+    Ok(Plugins {
+        marketplaces: list("HIVE_CLAUDE_MARKETPLACES")?,
+        plugins: list("HIVE_CLAUDE_PLUGINS")?,
+        auto_update: vars
+            .optional_number("HIVE_CLAUDE_PLUGINS_AUTO_UPDATE", 0..=1)?
+            .is_some_and(|on| on == 1),
     })
 }
 

@@ -22,6 +22,7 @@ mod ident;
 pub mod lock;
 pub mod login;
 pub mod model;
+mod plugins;
 mod program;
 pub mod prompt;
 pub mod records;

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     bash_daemon,
-    boot::BootFiles,
+    boot::{self, BootFiles},
     bus::Bus,
     compaction::Breaker,
     control::{Answers, Desk, orders::Orders},
@@ -29,7 +29,7 @@ use crate::{
     environment::Environment,
     ident::random_hex,
     lock::InstanceLock,
-    login,
+    login, plugins,
     prompt::brief::Occasion,
     records::Records,
     reporter,
@@ -89,7 +89,7 @@ pub async fn run<S: Surface + HostChannel>(
     };
     let turns = async {
         let outcome = async {
-            let engine = start_engine(environment, hive, &cwd, &bus).await?;
+            let engine = start_engine(environment, hive, &cwd, &bus, surface).await?;
             let parts = Parts {
                 environment,
                 surface,
@@ -134,6 +134,7 @@ async fn start_engine(
     hive: &Path,
     cwd: &Path,
     bus: &Bus,
+    surface: &impl Surface,
 ) -> anyhow::Result<Engine> {
     let settings = &environment.engine;
     let (program, args) = settings
@@ -147,8 +148,11 @@ async fn start_engine(
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
     command.env = engine::command::environment(std::env::vars_os(), &own.collect::<Vec<_>>());
+    command.permission_prompt = (!settings.consent.is_zero())
+        .then(|| format!("mcp__{}__permission_prompt", boot::mcp_config::HYPERHIVE));
     let profile = command.probe().await?;
     bus.set_engine(program, &profile.version);
+    plugins::install(&environment.plugins, &command, &profile, bus, surface).await;
     let options = engine::Options {
         timers: engine::Timers {
             silence: settings.silence,

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -51,11 +51,22 @@ pub fn server(options: &Options) -> Server<Hyperhive> {
 /// The same with a journal of its own.
 pub fn server_with(options: &Options, journal: Journal) -> Server<Hyperhive> {
     let context = Hyperhive::new(options);
-    Server::new(NAME, INSTRUCTIONS, toolbox(), context, journal)
+    let toolbox = match options.consent_seconds {
+        0 => toolbox(),
+        // It belongs to no group: the engine needs it, and it gives the model nothing.
+        _ => Arc::new(every_tool().with::<tools::PermissionPrompt>()),
+    };
+    Server::new(NAME, INSTRUCTIONS, toolbox, context, journal)
 }
 
-/// Every tool, by its gate; those that an agent is not shown are known and refused.
-pub fn toolbox() -> Toolbox<Hyperhive> {
+/// Every tool, by its gate; those that an agent is not shown are known and refused. Made once: a
+/// host has many agents.
+pub fn toolbox() -> Arc<Toolbox<Hyperhive>> {
+    static TOOLBOX: LazyLock<Arc<Toolbox<Hyperhive>>> = LazyLock::new(|| Arc::new(every_tool()));
+    Arc::clone(&TOOLBOX)
+}
+
+fn every_tool() -> Toolbox<Hyperhive> {
     macro_rules! toolbox {
         ($($group:ident: $($tool:ty),+;)+) => {
             Toolbox::default()
@@ -83,6 +94,7 @@ pub struct Hyperhive {
     harness_dir: Option<PathBuf>,
     groups: Option<Groups>,
     purpose: Purpose,
+    consent_seconds: u32,
     receives: Semaphore,
     tickets: Arc<Tickets>,
 }
@@ -96,6 +108,7 @@ impl Hyperhive {
             harness_dir: options.harness_dir.clone(),
             groups: options.groups.clone(),
             purpose: options.purpose,
+            consent_seconds: options.consent_seconds,
             receives: Semaphore::new(MAX_RECEIVES),
             tickets: Arc::default(),
         }
@@ -113,6 +126,11 @@ impl Hyperhive {
 
     pub(crate) fn purpose(&self) -> Purpose {
         self.purpose
+    }
+
+    /// How long the operator has to permit something.
+    pub(crate) fn consent_seconds(&self) -> u32 {
+        self.consent_seconds
     }
 
     /// Carries out a command that bears repetition, over a restart of the daemon if need be. What

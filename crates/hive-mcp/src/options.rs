@@ -24,6 +24,9 @@ pub struct Options {
     pub groups: Option<Groups>,
     /// What the engine process that started this server is for.
     pub purpose: Purpose,
+    /// How long the operator has to permit a call that the engine's rules leave open; 0 when
+    /// nobody is asked.
+    pub consent_seconds: u32,
 }
 
 /// What an engine process is for, as the harness says in `HIVE_TURN_PURPOSE`.
@@ -47,11 +50,12 @@ impl Options {
             harness_dir: None,
             groups: None,
             purpose: Purpose::default(),
+            consent_seconds: 0,
         }
     }
 
-    /// Reads `HIVE_SOCKET`, `HIVE_STATE_DIR`, `HIVE_HARNESS_DIR`, `HIVE_TOOL_GROUPS` and
-    /// `HIVE_TURN_PURPOSE`. An empty value is an unset one.
+    /// Reads `HIVE_SOCKET`, `HIVE_STATE_DIR`, `HIVE_HARNESS_DIR`, `HIVE_TOOL_GROUPS`,
+    /// `HIVE_TURN_PURPOSE` and `HIVE_CONSENT_SECS`. An empty value is an unset one.
     pub fn from_env() -> Self {
         Self::from_vars(|name| std::env::var_os(name))
     }
@@ -75,6 +79,9 @@ impl Options {
             Some("checkpoint" | "compact")
         ) {
             options.purpose = Purpose::Upkeep;
+        }
+        if let Some(seconds) = text("HIVE_CONSENT_SECS").and_then(|text| text.parse().ok()) {
+            options.consent_seconds = seconds;
         }
         options
     }

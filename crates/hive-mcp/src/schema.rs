@@ -70,8 +70,14 @@ mod tests {
     #[test]
     fn what_a_tool_takes_is_never_null() {
         for (given, expected) in [
-            (json!({"type": ["integer", "null"], "default": null}), json!({"type": "integer"})),
-            (json!({"type": "string", "default": ""}), json!({"type": "string", "default": ""})),
+            (
+                json!({"type": ["integer", "null"], "default": null}),
+                json!({"type": "integer"}),
+            ),
+            (
+                json!({"type": "string", "default": ""}),
+                json!({"type": "string", "default": ""}),
+            ),
             (
                 json!({"properties": {"a": {"type": ["string", "null"], "maxLength": 3}}}),
                 json!({"properties": {"a": {"type": "string", "maxLength": 3}}}),

@@ -56,6 +56,8 @@ pub trait Tool<C>: 'static {
     const CHECKED: Checked = Checked::ByHost;
     /// How long its answer may be before the engine may put it aside in a file, in characters.
     const MAX_ANSWER: Option<u32> = None;
+    /// In which forms its answer comes.
+    const ANSWER: AnswerForm = AnswerForm::Structured;
     /// Its arguments.
     type Args: DeserializeOwned + JsonSchema + Send + 'static;
     /// Its structured answer.
@@ -72,6 +74,15 @@ pub trait Tool<C>: 'static {
     fn text(reply: &Self::Reply) -> String {
         serde_json::to_string(reply).unwrap_or_default()
     }
+}
+
+/// In which forms an answer comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// As text, and structured with a schema.
+    Structured,
+    /// As one text and nothing else.
+    Text,
 }
 
 /// What a tool changes, as hints for the engine.
@@ -150,9 +161,11 @@ impl From<WireError> for Failure {
         // Some hints are for whoever has the operator's command line.
         let is_for_operator = error.hint.contains("hive-c0re");
         let next: Cow<'static, str> = match error.code {
-            ErrorCode::Denied if is_for_operator => {
-                format!("do without it, or ask the operator, who can: {}", error.hint).into()
-            }
+            ErrorCode::Denied if is_for_operator => format!(
+                "do without it, or ask the operator, who can: {}",
+                error.hint
+            )
+            .into(),
             code if is_for_operator || error.hint.is_empty() => advice(code).into(),
             _ => error.hint.into(),
         };
@@ -287,8 +300,10 @@ fn definition<C, T: Tool<C>>() -> Definition {
     let mut tool = Definition::new(T::NAME, T::DESCRIPTION, JsonObject::new())
         .with_title(T::TITLE)
         .with_input_schema::<T::Args>()
-        .with_output_schema::<T::Reply>()
         .with_annotations(T::EFFECT.annotations());
+    if T::ANSWER == AnswerForm::Structured {
+        tool = tool.with_output_schema::<T::Reply>();
+    }
     schema::without_null(Arc::make_mut(&mut tool.input_schema));
     if let Some(output) = &mut tool.output_schema {
         schema::with_null_apart(Arc::make_mut(output));
@@ -332,7 +347,7 @@ fn run<C: Context, T: Tool<C>>(
             )
         })?;
         let mut result = CallToolResult::success(vec![ContentBlock::text(T::text(&reply))]);
-        result.structured_content = Some(structured);
+        result.structured_content = (T::ANSWER == AnswerForm::Structured).then_some(structured);
         Ok(result)
     })
 }

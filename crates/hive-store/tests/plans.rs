@@ -23,13 +23,20 @@ const LARGE: [&str; 9] = [
     "turn_counts",
 ];
 /// Indexes that hold what is open only, so that walking all of one is no harm.
-const SMALL_INDEXES: [&str; 3] = ["questions_owed", "questions_asked", "approvals_pending"];
+const SMALL_INDEXES: [&str; 5] = [
+    "questions_owed",
+    "questions_asked",
+    "approvals_pending",
+    "approvals_expiry",
+    "approvals_due",
+];
 /// Statements that walk a whole table on purpose, and why that is no harm.
-const ON_PURPOSE: [&str; 3] = [
+const ON_PURPOSE: [&str; 4] = [
     // Once at the start, over a bounded number of the newest turns.
     "SELECT seq, agent, name FROM (SELECT seq, agent, name FROM turns",
     // A listing of everything, newest first: it stops at its limit.
     "FROM questions ORDER BY id DESC LIMIT",
+    "FROM approvals ORDER BY id DESC LIMIT",
     // The oldest ones, in the order of their key: it stops at its limit.
     "FROM turn_counts ORDER BY id LIMIT",
 ];
@@ -90,7 +97,14 @@ const HOT: &[(&str, &str)] = &[
         "INDEX mail_dead (message>?)",
     ),
     ("(asker = ?1 OR target = ?1)", "INDEX questions_asked"),
-    ("expires_at <= ?1", "INDEX questions_expiry (expires_at<?)"),
+    (
+        "answer IS NULL AND expires_at <= ?1",
+        "INDEX questions_expiry (expires_at<?)",
+    ),
+    (
+        "state = 0 AND expires_at <= ?1",
+        "INDEX approvals_expiry (expires_at<?)",
+    ),
     (
         "FROM reminders WHERE due_at <= ?1",
         "INDEX reminders_due (due_at<?)",

@@ -14,7 +14,7 @@ use hive_store::{
     },
 };
 use hive_wire::{
-    ApprovalId, MessageId, QuestionId, Recipient, ReminderId, ScheduleId, host::Runtime,
+    ApprovalId, MessageId, QuestionId, Recipient, ReminderId, ScheduleId, Timestamp, host::Runtime,
 };
 
 fn refused<T: std::fmt::Debug>(
@@ -363,9 +363,13 @@ fn approval(hash: &str) -> NewApproval {
         diff: "+ line".to_owned(),
         hash: hash.to_owned(),
         reason: "because".to_owned(),
-        expires_at: Some(at(99)),
+        parent: Some("ruth".to_owned()),
+        expires_at: Some(LATER),
     }
 }
+
+/// After the tests' clock begins.
+const LATER: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
 #[test]
 fn an_approval_is_decided_once_and_for_what_was_looked_at() {
@@ -511,4 +515,60 @@ fn a_hive_that_runs_can_be_looked_at_from_outside() {
     assert!(outside.receipt(id).unwrap().is_some());
     assert!(hive_store::Readers::open_file(&hive.file("-none")).is_err());
     assert!(!hive.file("-none").exists(), "looking makes nothing");
+}
+
+#[test]
+fn c5_what_is_approved_is_carried_out_once_and_taken_up_after_a_crash() {
+    let mut hive = Hive::new();
+    let id = hive.run(|tx| tx.request_approval(&approval("h1")));
+    let early = refused(&mut hive, |tx| tx.carry_out(id, None));
+    assert!(matches!(early, Refusal::Conflict(_)), "{early}");
+    hive.run(|tx| tx.renew_approval(id, "- line", "h2"));
+    let stale = refused(&mut hive, |tx| {
+        tx.decide(id, Some("h1"), ApprovalState::Approved, "")
+    });
+    assert!(stale.to_string().contains("h2"), "{stale}");
+    hive.run(|tx| tx.decide(id, Some("h2"), ApprovalState::Approved, "go"));
+    let late = refused(&mut hive, |tx| tx.renew_approval(id, "", "h3"));
+    assert!(matches!(late, Refusal::Conflict(_)), "{late}");
+    hive.crash();
+    let due = hive.run(|tx| tx.approvals_to_carry_out());
+    assert_eq!((due.len(), due[0].id, due[0].note.as_str()), (1, id, "go"));
+    assert_eq!(due[0].request.diff, "- line");
+    let done = hive.run(|tx| tx.carry_out(id, None));
+    assert_eq!(done.state, ApprovalState::Approved);
+    assert_eq!(done.carried_out_at, Some(at(hive.clock)));
+    assert!(hive.run(|tx| tx.approvals_to_carry_out()).is_empty());
+    let twice = refused(&mut hive, |tx| tx.carry_out(id, Some("no")));
+    assert!(matches!(twice, Refusal::Conflict(_)), "{twice}");
+
+    let other = hive.run(|tx| tx.request_approval(&approval("h4")));
+    hive.run(|tx| tx.decide(other, None, ApprovalState::Approved, "go"));
+    let failed = hive.run(|tx| tx.carry_out(other, Some("it did not start")));
+    assert_eq!(
+        (failed.state, failed.note.as_str()),
+        (ApprovalState::Failed, "it did not start")
+    );
+    let all = hive.readers().approvals().unwrap();
+    assert_eq!(
+        all.iter().map(|one| one.id).collect::<Vec<_>>(),
+        [other, id]
+    );
+}
+
+#[test]
+fn c5_an_approval_whose_time_is_up_can_only_expire() {
+    let mut hive = Hive::new();
+    let id = hive.run(|tx| tx.request_approval(&approval("h1")));
+    assert_eq!(hive.run(|tx| tx.next_approval_expiry()), Some(LATER));
+    assert!(hive.run(|tx| tx.expired_approvals()).is_empty());
+    hive.clock = LATER.millis();
+    for state in [ApprovalState::Approved, ApprovalState::Denied] {
+        let late = refused(&mut hive, |tx| tx.decide(id, None, state, ""));
+        assert!(late.to_string().contains("has expired"), "{late}");
+    }
+    assert_eq!(hive.run(|tx| tx.expired_approvals()), [id]);
+    hive.run(|tx| tx.decide(id, None, ApprovalState::Expired, ""));
+    assert!(hive.run(|tx| tx.expired_approvals()).is_empty());
+    assert_eq!(hive.run(|tx| tx.next_approval_expiry()), None);
 }

@@ -1,6 +1,6 @@
 //! Where the real `claude` is, for the tests that run it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The version that the tests are written for: others behave differently.
 pub const VERSION: &str = "2.1.325";
@@ -31,7 +31,11 @@ pub fn claude() -> Option<PathBuf> {
 
 fn installed() -> Option<PathBuf> {
     let this = std::env::current_exe().ok()?;
-    let below = Path::new("claude/node_modules/@anthropic-ai/claude-code-linux-x64/claude");
-    let mut targets = this.ancestors().map(|target| target.join(below));
+    let cpu = match std::env::consts::ARCH {
+        "aarch64" => "arm64",
+        _ => "x64",
+    };
+    let below = format!("claude/node_modules/@anthropic-ai/claude-code-linux-{cpu}/claude");
+    let mut targets = this.ancestors().map(|target| target.join(&below));
     targets.find(|path| path.is_file())
 }

@@ -23,3 +23,4 @@ pub mod mcp_tools;
 pub mod reference;
 pub mod rng;
 pub mod turns;
+pub mod waiting;

@@ -20,7 +20,9 @@ pub struct McpTools {
 )]
 pub fn find() -> Option<McpTools> {
     let this = std::env::current_exe().ok()?;
-    let mut targets = this.ancestors().map(|dir| dir.join("mcp-tools/node_modules"));
+    let mut targets = this
+        .ancestors()
+        .map(|dir| dir.join("mcp-tools/node_modules"));
     let found = targets.find_map(McpTools::at);
     if found.is_none() {
         eprintln!(

@@ -272,7 +272,7 @@ pub struct Wake {
     pub key: Option<SendKey>,
 }
 
-/// Asks somebody a question; the answer comes as a message.
+/// Asks somebody a question; the answer comes as a message, or in the reply for one who waits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Ask {
     /// The question.
@@ -292,6 +292,10 @@ pub struct Ask {
     /// The same key from the same agent within a day is one question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<SendKey>,
+    /// Whether the reply waits for the answer. It needs `ttl_seconds`; a caller that hangs up takes
+    /// its question back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
 }
 
 /// The question is on disk and on its way.
@@ -303,6 +307,9 @@ pub struct Asked {
     /// when nobody does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub circle: Vec<String>,
+    /// The answer, for one who waited for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
 }
 
 /// Answers a question that was put to the caller.

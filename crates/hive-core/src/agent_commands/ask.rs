@@ -1,4 +1,5 @@
-//! `ask`: a question to the operator or a peer; the answer comes as a message (M4).
+//! `ask`: a question to the operator or a peer; the answer comes as a message, or in the reply to
+//! one who waits for it (M4).
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,6 +16,8 @@ use crate::{broker::Desk, permissions::Grants, server::Reply, waiting};
 
 /// The most suggested answers.
 const MAX_OPTIONS: usize = 32;
+/// The longest wait for an answer.
+const MAX_WAIT: u32 = 3_600;
 
 pub(super) fn run(caller: &Caller, command: Ask, grants: Arc<Grants>, reply: Reply<Asked>) {
     if let Err(error) = check(&command) {
@@ -22,16 +25,24 @@ pub(super) fn run(caller: &Caller, command: Ask, grants: Arc<Grants>, reply: Rep
     }
     let asker = caller.name.clone();
     let once = Once::of(&command, command.key.as_ref());
-    caller.broker.submit(
-        move |desk| {
-            let to = command.to.as_deref().unwrap_or(OPERATOR);
-            let target = desk.roster.route_from(&asker, &grants, to)?;
-            once.run(desk, &asker, |desk| {
-                ask(desk, SenderLabel::from(&asker), target, command)
-            })
-        },
-        move |outcome| reply.send(outcome),
-    );
+    let config = caller.approvals.configs.get(&asker);
+    let waits = command.wait;
+    let operation = move |desk: &mut Desk<'_>| {
+        let to = command.to.as_deref().unwrap_or(OPERATOR);
+        let target = desk.roster.route_question(&asker, &grants, &config, to)?;
+        once.run(desk, &asker, |desk| {
+            ask(desk, SenderLabel::from(&asker), target, command)
+        })
+    };
+    if waits {
+        let (agent, presence) = (caller.name.clone(), reply.presence());
+        let operation = |desk: &mut Desk<'_>| operation(desk).map(|asked| asked.question_id);
+        let done = move |outcome| reply.send(outcome);
+        return caller.broker.ask_and_wait(operation, agent, presence, done);
+    }
+    caller
+        .broker
+        .submit(operation, move |outcome| reply.send(outcome));
 }
 
 fn check(command: &Ask) -> Result<(), WireError> {
@@ -44,6 +55,14 @@ fn check(command: &Ask) -> Result<(), WireError> {
     }
     if command.ttl_seconds == Some(0) {
         return bad("`ttl_seconds` is 0: leave it out for a question that does not expire");
+    }
+    if command.wait && !(1..=MAX_WAIT).contains(&command.ttl_seconds.unwrap_or(0)) {
+        return bad(&format!(
+            "`wait` needs `ttl_seconds` from 1 to {MAX_WAIT}: nobody waits for ever"
+        ));
+    }
+    if command.wait && command.key.is_some() {
+        return bad("a question that is waited for has no `key`: hanging up takes it back");
     }
     check_text("question", &command.question)?;
     check_text("options", &command.options.concat())
@@ -100,6 +119,7 @@ fn ask(
     Ok(Asked {
         question_id: id,
         circle,
+        answer: None,
     })
 }
 

@@ -3,13 +3,12 @@
 
 use hive_store::sqlite::{ApprovalState, QuestionEnd};
 use hive_wire::{
-    ErrorCode, WireError,
+    AgentName, ApprovalId, ErrorCode, WireError,
     agent::{CancelLooseEnd, Cancelled, LooseEndId},
 };
-use serde_json::json;
 
 use super::{Caller, once::Once};
-use crate::{permissions::Grants, server::Reply};
+use crate::{approvals, broker::Desk, permissions::Grants, server::Reply};
 
 pub(super) fn run(
     caller: &Caller,
@@ -40,11 +39,7 @@ pub(super) fn run(
                         desk.agenda_changed();
                     }
                     LooseEndId::Approval { approval_id } => {
-                        let note = format!("cancelled by {agent}");
-                        let state = ApprovalState::Cancelled;
-                        desk.store(|tx| tx.decide(approval_id, None, state, &note))?;
-                        let data = json!({"approval_id": approval_id, "by": agent});
-                        desk.report_agent(&agent, "approval_cancelled", &data);
+                        cancel_approval(desk, &agent, approval_id)?;
                     }
                 }
                 Ok(Cancelled {})
@@ -52,4 +47,29 @@ pub(super) fn run(
         },
         move |outcome| reply.send(outcome),
     );
+}
+
+/// Takes back a request of the agent's own.
+fn cancel_approval(
+    desk: &mut Desk<'_>,
+    agent: &AgentName,
+    id: ApprovalId,
+) -> Result<(), WireError> {
+    let waiting = desk.store(|tx| tx.pending_approvals())?;
+    let by = waiting
+        .iter()
+        .find(|one| one.id == id)
+        .map(|one| one.request.requested_by.as_str());
+    if let Some(by) = by.filter(|by| *by != agent.as_str()) {
+        return Err(WireError::new(
+            ErrorCode::Denied,
+            format!("approval {id} was requested by {by}"),
+        ));
+    }
+    let note = format!("cancelled by {agent}");
+    let state = ApprovalState::Cancelled;
+    let cancelled = desk.store(|tx| tx.decide(id, None, state, &note))?;
+    desk.agenda_changed();
+    approvals::resolved(desk, &cancelled);
+    Ok(())
 }

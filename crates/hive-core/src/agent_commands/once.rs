@@ -7,10 +7,12 @@ use sha2::{Digest, Sha256};
 use crate::broker::Desk;
 
 /// What makes a command the same as an earlier one.
-pub(super) struct Once {
+#[derive(Clone)]
+pub(crate) struct Once {
     keyed: Option<Keyed>,
 }
 
+#[derive(Clone)]
 struct Keyed {
     key: SendKey,
     /// The command's name and a hash of all that it says.
@@ -19,7 +21,7 @@ struct Keyed {
 
 impl Once {
     /// Of a command that may have a key.
-    pub(super) fn of<C: Command>(command: &C, key: Option<&SendKey>) -> Self {
+    pub(crate) fn of<C: Command>(command: &C, key: Option<&SendKey>) -> Self {
         let keyed = key.map(|key| {
             let said = serde_json::to_vec(command).expect("commands encode");
             let hash = Sha256::digest(said);
@@ -38,7 +40,7 @@ impl Once {
     /// # Errors
     /// The command's own, which are not remembered; `conflict` when the key stands for another
     /// command.
-    pub(super) fn run<T: Serialize + DeserializeOwned>(
+    pub(crate) fn run<T: Serialize + DeserializeOwned>(
         &self,
         desk: &mut Desk<'_>,
         agent: &AgentName,
@@ -47,6 +49,27 @@ impl Once {
         let Some(Keyed { key, request }) = &self.keyed else {
             return carry_out(desk);
         };
+        if let Some(earlier) = self.earlier(desk, agent)? {
+            return Ok(earlier);
+        }
+        let reply = carry_out(desk)?;
+        let said = serde_json::to_string(&reply).expect("replies encode");
+        desk.store(|tx| tx.remember_answer(agent, key, request, &said))?;
+        Ok(reply)
+    }
+
+    /// What was answered before, for a command that takes work before it is carried out.
+    ///
+    /// # Errors
+    /// `conflict` when the key stands for another command.
+    pub(crate) fn earlier<T: DeserializeOwned>(
+        &self,
+        desk: &mut Desk<'_>,
+        agent: &AgentName,
+    ) -> Result<Option<T>, WireError> {
+        let Some(Keyed { key, request }) = &self.keyed else {
+            return Ok(None);
+        };
         let earlier = desk.store(|tx| tx.answered_before(agent, key, request));
         let earlier = earlier.map_err(|error| match error.code {
             ErrorCode::Conflict => {
@@ -54,17 +77,12 @@ impl Once {
             }
             _ => error,
         })?;
-        if let Some(earlier) = earlier {
-            return serde_json::from_str(&earlier).map_err(|error| {
-                WireError::new(
-                    ErrorCode::Storage,
-                    format!("the answer under the key `{key}` cannot be read: {error}"),
-                )
-            });
-        }
-        let reply = carry_out(desk)?;
-        let said = serde_json::to_string(&reply).expect("replies encode");
-        desk.store(|tx| tx.remember_answer(agent, key, request, &said))?;
-        Ok(reply)
+        let read = |earlier: String| serde_json::from_str(&earlier);
+        earlier.map(read).transpose().map_err(|error| {
+            WireError::new(
+                ErrorCode::Storage,
+                format!("the answer under the key `{key}` cannot be read: {error}"),
+            )
+        })
     }
 }

@@ -13,9 +13,12 @@ pub(super) fn run(caller: &Caller, command: Send, grants: Arc<Grants>, reply: Re
         return reply.refuse(error);
     }
     let sender = caller.name.clone();
+    let config = caller.approvals.configs.get(&sender);
     caller.broker.submit(
         move |desk| {
-            let to = desk.roster.route_from(&sender, &grants, &command.to)?;
+            let to = desk
+                .roster
+                .route_from(&sender, &grants, &config, &command.to)?;
             desk.send(NewMessage {
                 in_reply_to: command.in_reply_to,
                 key: command.key,

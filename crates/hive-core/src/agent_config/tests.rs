@@ -196,7 +196,8 @@ fn t29_what_is_wrong_is_said_with_its_line() {
             "did you mean `icon`?",
         ),
         ("auto_compact = \"no\"", 1, "boolean"),
-        ("model = \"a\\nb\"", 1, "one line of text"),
+        ("model = \"a b\"", 1, "one word"),
+        ("hive_name = \"a\\nb\"", 1, "one line of text"),
         ("runtime = \"dcoker\"", 1, "process"),
         ("network = \"open\"", 1, "gateway"),
         ("icon = \"../icon.svg\"", 1, "may not be named `..`"),
@@ -355,9 +356,9 @@ fn m2_recipients_are_everybody_unless_they_are_named() {
 
 #[test]
 fn the_first_configuration_is_a_legal_one() {
-    let text = first("ada", &[("model", "opus \"x\""), ("engine", "/bin/e -v")]);
+    let text = first("ada", &[("model", "opus\"x\""), ("engine", "/bin/e -v")]);
     let config = AgentConfig::parse(&text).unwrap();
-    assert_eq!(config.model.unwrap().as_str(), "opus \"x\"");
+    assert_eq!(config.model.unwrap().as_str(), "opus\"x\"");
     assert_eq!(config.engine.unwrap().as_str(), "/bin/e -v");
     assert_eq!(
         AgentConfig::parse(&first("ada", &[])).unwrap(),

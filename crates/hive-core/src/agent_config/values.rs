@@ -46,6 +46,12 @@ macro_rules! words {
 words! {
     /// One line of text.
     Line: line;
+    /// A model's name.
+    ModelName: |text| {
+        let is_plain = |c: char| !c.is_control() && !c.is_whitespace();
+        let is_name = (1..=100).contains(&text.len()) && text.chars().all(is_plain);
+        refuse_unless(is_name && !text.starts_with('-'), text, "has to be a model's name, one word")
+    };
     /// A name or a word.
     Word: |text| {
         let legal = |c: char| c.is_ascii_alphanumeric() || "_-.@".contains(c);

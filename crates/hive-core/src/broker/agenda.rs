@@ -1,4 +1,5 @@
-//! What happens at a time of day: reminders and schedules that fire, questions that expire.
+//! What happens at a time of day: reminders and schedules that fire, questions and requests that
+//! expire.
 //!
 //! Times are wall-clock times, which jump; so the broker looks again at least every half minute
 //! while something is on the agenda, and not at all while nothing is.
@@ -7,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use hive_store::{
     NewMessage, Refusal,
-    sqlite::{QuestionEnd, Reminder, Tx},
+    sqlite::{ApprovalState, QuestionEnd, Reminder, Tx},
 };
 use hive_wire::{SenderLabel, Timestamp, WireError, name::REMINDER};
 
 use super::{Desk, schedules};
+use crate::approvals;
 
 /// How far a jump of the clock can delay what is due.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -27,7 +29,12 @@ pub(super) struct Agenda {
 impl Agenda {
     /// Looks up what is due next.
     pub(super) fn look_up(tx: &Tx<'_>) -> Result<Self, Refusal> {
-        let times = [tx.next_reminder()?, tx.next_schedule()?, tx.next_expiry()?];
+        let times = [
+            tx.next_reminder()?,
+            tx.next_schedule()?,
+            tx.next_expiry()?,
+            tx.next_approval_expiry()?,
+        ];
         Ok(Self {
             next: times.into_iter().flatten().min(),
             paused_until: None,
@@ -61,6 +68,7 @@ enum First {
     Reminder,
     Schedule,
     Question,
+    Approval,
 }
 
 /// Fires what is due, in the order it was due; whether all of it could be.
@@ -86,6 +94,7 @@ fn fire_first(desk: &mut Desk<'_>) -> Result<bool, WireError> {
             (tx.next_reminder()?, First::Reminder),
             (tx.next_schedule()?, First::Schedule),
             (tx.next_expiry()?, First::Question),
+            (tx.next_approval_expiry()?, First::Approval),
         ])
     })?;
     let now = desk.now();
@@ -96,6 +105,7 @@ fn fire_first(desk: &mut Desk<'_>) -> Result<bool, WireError> {
         Some((_, First::Reminder)) => fire_reminder(desk)?,
         Some((_, First::Schedule)) => schedules::fire_first(desk)?,
         Some((_, First::Question)) => expire_question(desk)?,
+        Some((_, First::Approval)) => expire_approvals(desk)?,
         None => return Ok(false),
     }
     Ok(true)
@@ -110,6 +120,14 @@ fn fire_reminder(desk: &mut Desk<'_>) -> Result<(), WireError> {
 fn expire_question(desk: &mut Desk<'_>) -> Result<(), WireError> {
     for id in desk.store(|tx| tx.expired_questions(1))? {
         desk.end_question(id, &QuestionEnd::Expired)?;
+    }
+    Ok(())
+}
+
+fn expire_approvals(desk: &mut Desk<'_>) -> Result<(), WireError> {
+    for id in desk.store(|tx| tx.expired_approvals())? {
+        let expired = desk.store(|tx| tx.decide(id, None, ApprovalState::Expired, ""))?;
+        approvals::resolved(desk, &expired);
     }
     Ok(())
 }

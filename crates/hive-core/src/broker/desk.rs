@@ -11,12 +11,13 @@ use hive_store::{
 use hive_wire::{
     AgentName, ErrorCode, MessageId, QuestionId, Recipient, SenderLabel, Timestamp, TurnId,
     WireError,
-    agent::{Message, MessageState, Messages, RequeueReason, Sent, TurnClosed, TurnResult},
+    agent::{Asked, Message, MessageState, Messages, RequeueReason, Sent, TurnClosed, TurnResult},
     host::QuestionRow,
 };
 use serde_json::json;
 
 use super::{
+    askers::Askers,
     lobby::{Deliver, Lobby, Presence, Waiter},
     report,
 };
@@ -33,6 +34,7 @@ pub struct Desk<'g> {
     /// How this hive is set up.
     pub config: &'g Config,
     pub(super) lobby: &'g mut Lobby,
+    pub(super) askers: &'g mut Askers,
     pub(super) now: Timestamp,
     pub(super) spoken: Spoken,
 }
@@ -194,6 +196,17 @@ impl Desk<'_> {
     /// Forgets the waits of a peer that is gone, and with them its connection.
     pub fn forget(&mut self, agent: &AgentName, peer: &Arc<dyn Presence>) {
         while self.lobby.pop_of_peer(agent, peer).is_some() {}
+        self.take_back(agent, Some(peer));
+    }
+
+    /// Takes back the questions whose answers nobody waits for any more.
+    fn take_back(&mut self, agent: &AgentName, peer: Option<&Arc<dyn Presence>>) {
+        for question in self.askers.questions_of(agent, peer) {
+            let end = QuestionEnd::Cancelled { by: agent };
+            if let Err(error) = self.end_question(question, &end) {
+                tracing::error!(%agent, %error, "cannot take a question back");
+            }
+        }
     }
 
     /// Ends a turn that went well.
@@ -238,7 +251,8 @@ impl Desk<'_> {
         Ok(state)
     }
 
-    /// Ends a question and tells its asker, and its target when it was taken back.
+    /// Ends a question and tells its asker, by mail or on the connection where it waits, and its
+    /// target when it was taken back.
     ///
     /// # Errors
     /// The store's refusal.
@@ -256,7 +270,14 @@ impl Desk<'_> {
             "question": row.question,
             "answer": row.answer,
         });
-        if let Ok(Recipient::Agent(asker)) = row.asker.as_str().parse() {
+        if let Some(asker) = self.askers.take(id) {
+            let asked = Asked {
+                question_id: id,
+                circle: Vec::new(),
+                answer: row.answer.clone(),
+            };
+            self.answer(Ok(asked), asker.done);
+        } else if let Ok(Recipient::Agent(asker)) = row.asker.as_str().parse() {
             self.tell(&asker, &event);
         }
         if let (QuestionEnd::Cancelled { .. } | QuestionEnd::Gone, Ok(Recipient::Agent(target))) =
@@ -328,6 +349,7 @@ impl Desk<'_> {
             let gone = WireError::new(ErrorCode::NotFound, format!("agent `{agent}` is gone"));
             self.answer(Err(gone), waiter.done);
         }
+        self.take_back(agent, None);
     }
 
     /// Answers a receive whose time is up with what there is, usually nothing.

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Broker, Found, Job, Queue,
     agenda::{self, Agenda},
+    askers::Askers,
     chores::Chores,
     desk::{Desk, Spoken},
     lobby::Lobby,
@@ -68,6 +69,7 @@ impl Writer {
             parts,
             queue: Arc::clone(&queue),
             lobby: Lobby::default(),
+            askers: Askers::default(),
             agenda,
             chores: Chores::new(retention),
         };
@@ -148,6 +150,7 @@ struct Work {
     parts: Parts,
     queue: Arc<Queue>,
     lobby: Lobby,
+    askers: Askers,
     agenda: Agenda,
     chores: Chores,
 }
@@ -200,6 +203,9 @@ impl Work {
             while let Some(waiter) = self.lobby.pop_since(mark) {
                 (waiter.done)(Err(told.clone()));
             }
+            for asker in self.askers.undo() {
+                (asker.done)(Err(told.clone()));
+            }
             tracing::error!(%error, "a group of {count} was not kept");
             return if error.is_passing() {
                 self.read_again()
@@ -207,6 +213,7 @@ impl Work {
                 Err(error)
             };
         }
+        self.askers.keep();
         answers.into_iter().for_each(|say| say(None));
         for event in spoken.events {
             self.parts.events.publish(event);
@@ -232,6 +239,7 @@ impl Work {
             roster: &mut self.parts.roster,
             config: &self.parts.config,
             lobby: &mut self.lobby,
+            askers: &mut self.askers,
             now,
             spoken: Spoken::default(),
         };
@@ -299,6 +307,9 @@ impl Work {
         let error = result.as_ref().err().map_or_else(stopping, failure);
         for waiter in self.lobby.clear() {
             (waiter.done)(Err(error.clone()));
+        }
+        for asker in self.askers.clear() {
+            (asker.done)(Err(error.clone()));
         }
         self.queue.stop();
         let mut late = Vec::new();

@@ -3,6 +3,7 @@
 //! Scripts rely on these shapes. They are apart from the wire's types so that the wire can change
 //! without them; fields may be added, and none is renamed or removed under the same schema.
 
+mod approvals;
 mod events;
 mod grants;
 mod harnesses;
@@ -13,6 +14,7 @@ use hive_wire::{Timestamp, host};
 use serde::Serialize;
 
 pub(super) use self::{
+    approvals::{ApprovalList, Decided, Requested},
     events::{EventLog, Gap, TailedEvent},
     grants::{PermissionList, ScheduleList},
     harnesses::{Control, Lifted, OneTimeLink, TotalList, TurnList},

@@ -398,3 +398,83 @@ async fn completions_and_man_pages_need_no_daemon() {
         assert!(dir.path().join(page).exists(), "{page}");
     }
 }
+
+fn approval(id: i64, diff: &str) -> Value {
+    json!({
+        "approval_id": id, "kind": "apply", "agent": "ada", "requested_by": "ruth",
+        "commit": "1f2e", "hash": "77aa", "diff": diff, "reason": "harder\u{1b}[2J work",
+        "state": "pending", "requested_at": "2026-01-02T03:04:05.678Z",
+        "expires_at": "2026-01-09T03:04:05.678Z", "decided_at": null, "carried_out_at": null,
+        "note": "",
+    })
+}
+
+#[tokio::test]
+async fn c5_pending_shows_the_diff_and_whose_words_are_whose() {
+    let host = FakeHost::replying(json!({"approvals": [approval(5, "@@ -1 +1 @@\n-a\n+b\n")]}));
+    let ran = host.run(&["pending"]).await;
+    assert_eq!(ran.requests, [json!({"cmd": "pending", "all": false})]);
+    for part in [
+        "approval 5 · a new configuration of `ada` · asked for by ruth",
+        "1f2e",
+        "77aa",
+        "written by ruth:\n  │ harder\\u{1b}[2J work\n",
+        "\n-a\n+b\n",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
+    }
+    assert!(ran.stderr.contains("approve ID"), "{}", ran.stderr);
+    let host = FakeHost::replying(json!({"approvals": [approval(5, "")]}));
+    let ran = host.run(&["--json", "pending"]).await;
+    let row = &ran.json()["approvals"][0];
+    assert_eq!((&row["id"], &row["hash"]), (&json!("5"), &json!("77aa")));
+    let host = FakeHost::replying(json!({"approvals": [approval(5, "")]}));
+    assert_eq!(host.run(&["pending", "6"]).await.exit, 3);
+    let host = FakeHost::replying(json!({"approvals": []}));
+    assert_eq!(host.run(&["pending"]).await.exit, 0);
+}
+
+#[tokio::test]
+async fn c5_decisions_carry_hash_and_note_and_have_their_exit_codes() {
+    let decided =
+        |state: &str| json!({"approval_id": 5, "agent": "ada", "state": state, "note": "n"});
+    let host = FakeHost::replying(decided("approved"));
+    let ran = host
+        .run(&["approve", "5", "--hash", "77aa", "--note", "go"])
+        .await;
+    assert_eq!(
+        ran.requests,
+        [json!({"cmd": "approve", "approval_id": 5, "hash": "77aa", "note": "go"})]
+    );
+    assert_eq!(
+        (ran.exit, ran.stdout.as_str()),
+        (0, "approval 5 is approved: n\n")
+    );
+    let host = FakeHost::replying(decided("failed"));
+    let ran = host.run(&["approve", "5"]).await;
+    assert_eq!(ran.requests, [json!({"cmd": "approve", "approval_id": 5})]);
+    assert_eq!(ran.exit, 1);
+    assert!(
+        ran.stderr.contains("could not be carried out"),
+        "{}",
+        ran.stderr
+    );
+    let host = FakeHost::start([Step::Refuse("conflict")]);
+    assert_eq!(host.run(&["approve", "5", "--hash", "0"]).await.exit, 6);
+    let host = FakeHost::replying(decided("denied"));
+    let ran = host.run(&["--json", "deny", "5", "--note", "no"]).await;
+    assert_eq!(
+        ran.requests,
+        [json!({"cmd": "deny", "approval_id": 5, "note": "no"})]
+    );
+    assert_eq!(ran.json()["state"], "denied");
+    let requested =
+        json!({"approval_id": 4, "hash": "9b", "expires_at": "2026-01-09T03:04:05.678Z"});
+    let host = FakeHost::replying(requested);
+    let ran = host.run(&["request-spawn", "bob", "--model", "opus"]).await;
+    assert_eq!(
+        ran.requests,
+        [json!({"cmd": "request_spawn", "name": "bob", "model": "opus"})]
+    );
+    assert_eq!(ran.stdout, "4\n");
+}

@@ -19,6 +19,9 @@ pub struct Engine {
     pub default: String,
     /// How many seconds an engine stays warm after a turn; 0 for one process per turn.
     pub linger_secs: u32,
+    /// How many seconds the operator has to permit a call that an engine's rules leave open; 0
+    /// refuses at once.
+    pub consent_secs: u32,
     /// Variables for engines alone: keys and base URLs.
     pub env: EngineEnv,
     /// The context window of models whose name holds the key, in tokens (T18).
@@ -30,6 +33,7 @@ impl Default for Engine {
         Self {
             default: "auto".to_owned(),
             linger_secs: 0,
+            consent_secs: 240,
             env: EngineEnv::default(),
             context_windows: BTreeMap::new(),
         }
@@ -55,6 +59,11 @@ impl Engine {
         anyhow::ensure!(
             self.linger_secs <= 86_400,
             "engine.linger_secs is at most 86400"
+        );
+        // An engine that says nothing for longer than seven minutes is taken for dead.
+        anyhow::ensure!(
+            self.consent_secs <= 360,
+            "engine.consent_secs is at most 360"
         );
         for (name, value) in &self.env.0 {
             let mut letters = name.chars();

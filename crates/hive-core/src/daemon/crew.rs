@@ -6,19 +6,22 @@ use std::{fs, path::Path, sync::Arc};
 use hive_runtime::ProcessRuntime;
 use hive_store::sqlite::{AgentRecord, Wanted};
 use hive_wire::{
-    AgentName,
+    AgentName, WireError,
     host::{Runtime, Spawn},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::Mode;
 use crate::{
+    agent_config::{self, AGENT_TOML, Configs},
+    approvals,
     broker::Broker,
     config::Config,
     host_commands::{Host, spawn},
     model::{ModelAccess, Rehearsal},
     paths::Paths,
     permissions::Gate,
+    repos::Tree,
     supervisor::{self, Binaries, Supervisor, keeper_command},
 };
 
@@ -96,6 +99,7 @@ fn any_login(paths: &Paths, agents: &[AgentRecord]) -> bool {
 pub(super) struct Around<'a> {
     pub(super) paths: &'a Paths,
     pub(super) config: &'a Arc<Config>,
+    pub(super) configs: &'a Arc<Configs>,
     pub(super) broker: &'a Broker,
     pub(super) gate: &'a Arc<Gate>,
     pub(super) dashboard_port: u16,
@@ -108,6 +112,7 @@ pub(super) fn supervisor(means: &Means, around: &Around<'_>) -> Arc<Supervisor> 
     Supervisor::new(supervisor::Parts {
         paths: around.paths.clone(),
         config: Arc::clone(around.config),
+        configs: Arc::clone(around.configs),
         broker: around.broker.clone(),
         gate: Arc::clone(around.gate),
         model: means.model.clone(),
@@ -120,7 +125,7 @@ pub(super) fn supervisor(means: &Means, around: &Around<'_>) -> Arc<Supervisor> 
 }
 
 /// Has everybody started who should run, and begins a new hive with its root agent.
-pub(super) async fn muster(host: &Arc<Host>, mode: Mode, means: &Means, agents: &[AgentRecord]) {
+pub(super) async fn muster(host: &Arc<Host>, means: &Means, agents: &[AgentRecord]) {
     if means.rehearsal.as_ref().is_some_and(|one| one.has_moved) {
         // Those who still run know only where the model was.
         for agent in agents
@@ -138,14 +143,48 @@ pub(super) async fn muster(host: &Arc<Host>, mode: Mode, means: &Means, agents: 
         if grants.changed_at().is_some() {
             host.harnesses.set_tool_groups(&agent.name, grants.groups());
         }
+        if let Err(error) = ensure_repos(host, agent).await {
+            tracing::error!(agent = %agent.name, %error, "it has no repositories of configuration");
+        }
     }
     host.supervisor.adopt(agents).await;
-    let can_run = means.binaries.harness.is_some();
-    if mode == Mode::Up && agents.is_empty() && can_run {
+    if means.binaries.harness.is_some() {
         first_agent(host).await;
     }
 }
 
+/// Gives an agent of an earlier version its repositories, with what it was made with.
+async fn ensure_repos(host: &Host, agent: &AgentRecord) -> Result<(), WireError> {
+    if agent.runtime == Runtime::None {
+        return Ok(());
+    }
+    let run = agent.run.clone();
+    let name = agent.name.clone();
+    host.approvals
+        .on_disk(move |repos| {
+            let ensure = || -> anyhow::Result<()> {
+                let tree = match repos.applied(&name)? {
+                    Some(applied) => applied.tree,
+                    None => {
+                        let wishes = [("engine", run.engine.as_str()), ("model", &run.model)];
+                        let wishes: Vec<_> = wishes
+                            .into_iter()
+                            .filter(|(_, value)| !value.is_empty())
+                            .collect();
+                        let text = agent_config::first(name.as_str(), &wishes);
+                        let tree = Tree::of(AGENT_TOML, text);
+                        repos.apply(&name, &tree, "as it was made")?;
+                        tree
+                    }
+                };
+                repos.first_proposal(&name, &tree)
+            };
+            ensure().map_err(|error| approvals::storage(&error))
+        })
+        .await
+}
+
+/// Makes the root agent, unless this hive has, or had, one (C8).
 async fn first_agent(host: &Arc<Host>) {
     let name = match host.config.hive.root_agent.parse::<AgentName>() {
         Ok(name) => name,
@@ -155,6 +194,18 @@ async fn first_agent(host: &Arc<Host>) {
             return;
         }
     };
+    let wanted = name.clone();
+    let known = host
+        .broker
+        .run(move |desk| desk.store(|tx| tx.former_port(&wanted)));
+    match known.await {
+        Ok(None) => {}
+        Ok(Some(_)) => return,
+        Err(error) => {
+            tracing::error!(%error, "cannot tell whether there is a root agent");
+            return;
+        }
+    }
     let command = Spawn {
         runtime: Runtime::Auto,
         ..Spawn::elsewhere(name)

@@ -11,7 +11,7 @@ use hive_wire::{
 use serde_json::json;
 
 use super::Host;
-use crate::{broker::Desk, supervisor::Wish};
+use crate::{approvals::Outcome, broker::Desk, supervisor::Wish};
 
 pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, WireError> {
     let _alone = host.lifecycle.lock().await;
@@ -50,6 +50,8 @@ pub(super) async fn run(host: Arc<Host>, command: Destroy) -> Result<Destroyed, 
     host.harnesses.forget(&command.name);
     host.gate.forget(&command.name);
     host.supervisor.let_go(&command.name);
+    host.approvals.configs.forget(&command.name);
+    host.tell_root(&command.name, Outcome::Destroyed).await;
     if command.purge {
         host.supervisor.purge(&command.name).await?;
     }

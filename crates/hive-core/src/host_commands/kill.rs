@@ -8,8 +8,10 @@ use hive_wire::{
 };
 
 use super::Host;
-use crate::supervisor::Wish;
+use crate::{approvals::Outcome, supervisor::Wish};
 
 pub(crate) async fn run(host: Arc<Host>, command: Kill) -> Result<AgentRow, WireError> {
-    host.wish(&command.name, Wish::Stop).await
+    let row = host.wish(&command.name, Wish::Stop).await?;
+    host.tell_root(&command.name, Outcome::Killed).await;
+    Ok(row)
 }

@@ -4,12 +4,20 @@ use std::sync::Arc;
 
 use hive_wire::{
     WireError,
-    host::{AgentRow, Rebuild},
+    host::{AgentRow, AgentState, Rebuild},
 };
 
 use super::Host;
-use crate::supervisor::Wish;
+use crate::{approvals::Outcome, supervisor::Wish};
 
 pub(crate) async fn run(host: Arc<Host>, command: Rebuild) -> Result<AgentRow, WireError> {
-    host.wish(&command.name, Wish::Rebuild).await
+    let name = command.name;
+    let rebuilt = host.wish(&name, Wish::Rebuild).await;
+    let result = match &rebuilt {
+        Ok(row) if row.state == AgentState::Failed => Err(row.note.clone()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    };
+    host.tell_root(&name, Outcome::Rebuilt(result)).await;
+    rebuilt
 }

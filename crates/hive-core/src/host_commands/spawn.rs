@@ -10,24 +10,102 @@ use std::{
 use hive_store::sqlite::{AgentRecord, Wanted};
 use hive_wire::{
     AgentName, ErrorCode, WireError,
-    host::{AgentRow, Runtime, Spawn},
+    host::{AgentRow, AgentState, Runtime, Spawn},
 };
 use serde_json::json;
 
 use super::{Host, list};
 use crate::{
     agent_commands::Caller,
+    agent_config::{self, AGENT_TOML, AgentConfig},
+    approvals::{self, Outcome},
     broker::Desk,
     pages, ports,
+    repos::Tree,
     server::{Limits, Listener},
     supervisor::Wish,
 };
 
 pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, WireError> {
+    let tree = first_config(&command)?;
+    create(host, command, tree, "spawned by the operator").await
+}
+
+/// Makes an agent with this configuration; `message` says in its history who decided that.
+pub(crate) async fn create(
+    host: Arc<Host>,
+    command: Spawn,
+    tree: Tree,
+    message: &str,
+) -> Result<AgentRow, WireError> {
+    let name = command.name.clone();
+    let made = create_quietly(&host, command, tree, message).await;
+    let result = match &made {
+        Ok(row) if row.runtime == Runtime::None => return made,
+        Ok(row) if row.state == AgentState::Failed => Err(row.note.clone()),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    };
+    host.tell_root(&name, Outcome::Spawned(result)).await;
+    made
+}
+
+/// The configuration that the operator's own spawn begins with.
+fn first_config(command: &Spawn) -> Result<Tree, WireError> {
+    let runtime = Some(command.runtime).filter(|one| *one != Runtime::Auto);
+    let wishes = [
+        ("model", command.model.as_deref()),
+        ("engine", command.engine.as_deref()),
+        ("runtime", runtime.map(Runtime::as_str)),
+    ];
+    let wishes: Vec<(&str, &str)> = wishes
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value.filter(|value| !value.is_empty())?)))
+        .collect();
+    let text = agent_config::first(command.name.as_str(), &wishes);
+    AgentConfig::parse(&text)
+        .map_err(|error| WireError::new(ErrorCode::BadRequest, error.to_string()))?;
+    Ok(Tree::of(AGENT_TOML, text))
+}
+
+/// Gives an agent its repositories: what is applied, and what it can be changed with.
+async fn make_repos(
+    host: &Host,
+    name: &AgentName,
+    tree: Tree,
+    message: &str,
+) -> Result<(), WireError> {
+    let (name, message) = (name.clone(), message.to_owned());
+    let configs = Arc::clone(&host.approvals.configs);
+    host.approvals
+        .on_disk(move |repos| {
+            let made = repos
+                .apply(&name, &tree, &message)
+                .and_then(|_| repos.first_proposal(&name, &tree));
+            made.map_err(|error| approvals::storage(&error))?;
+            configs.reload(&name);
+            Ok(())
+        })
+        .await
+}
+
+async fn create_quietly(
+    host: &Arc<Host>,
+    command: Spawn,
+    tree: Tree,
+    message: &str,
+) -> Result<AgentRow, WireError> {
     let alone = host.lifecycle.lock().await;
     let (runtime, why) = host.runtime_for(command.runtime)?;
     if let Some(engine) = &command.engine {
         host.check_engine(engine)?;
+    }
+    let (name, parent) = (command.name.clone(), command.parent.clone());
+    host.broker
+        .run(move |desk| desk.roster.check_new(&name, parent.as_ref()))
+        .await?;
+    if runtime != Runtime::None {
+        make_repos(host, &command.name, tree, message).await?;
     }
     let (agent, listener) = host
         .broker
@@ -53,7 +131,7 @@ pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, Wir
     }
     let found = host.broker.run(|desk| list::with_inbox(desk, agent)).await;
     let (agent, inbox) = found?;
-    let mut row = list::row(&host, agent, &inbox);
+    let mut row = list::row(host, agent, &inbox);
     if row.note.is_empty() {
         row.note = why;
     }
@@ -161,6 +239,7 @@ impl Host {
             broker: self.broker.clone(),
             gate: Arc::clone(&self.gate),
             harnesses: Arc::clone(&self.harnesses),
+            approvals: Arc::clone(&self.approvals),
             supervisor: Arc::clone(&self.supervisor),
             config: Arc::clone(&self.config),
             paths: self.paths.clone(),

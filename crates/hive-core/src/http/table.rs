@@ -200,7 +200,10 @@ impl Table {
         #[cfg(feature = "mcp-fixtures")]
         {
             let serve = mcp::serve_fixtures;
-            self.mcp(mcp::fixtures::PATH, [post(serve), get(serve), delete(serve)]);
+            self.mcp(
+                mcp::fixtures::PATH,
+                [post(serve), get(serve), delete(serve)],
+            );
         }
     }
 

@@ -56,6 +56,16 @@ const COMMANDS: &[(&str, &str, Need)] = &[
     ("restart", r#""name":"bob""#, Need::Group(Group::Lifecycle)),
     ("list_agents", "", Need::Group(Group::Lifecycle)),
     (
+        "request_spawn",
+        r#""name":"bob""#,
+        Need::Group(Group::Approvals),
+    ),
+    (
+        "request_apply_commit",
+        r#""agent":"bob","commit_ref":"main""#,
+        Need::Group(Group::Approvals),
+    ),
+    (
         "schedule",
         r#""prompt":"x","cron":"0 9 * * *""#,
         Need::Group(Group::Scheduling),

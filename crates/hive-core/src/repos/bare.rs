@@ -86,6 +86,16 @@ impl Bare {
         Ok((message, found))
     }
 
+    /// The commit before a commit.
+    pub(super) fn parent(&self, commit: &str) -> anyhow::Result<Option<String>> {
+        let id = ObjectId::from_hex(commit.as_bytes()).context("it is no hash of a commit")?;
+        let bytes = self.get(&id, Kind::Commit)?;
+        let commit = CommitRef::from_bytes(&bytes, gix_hash::Kind::Sha1)
+            .map_err(|error| anyhow::anyhow!("{id} is damaged: {error}"))?;
+        let parent = commit.parents().next();
+        Ok(parent.map(|parent| parent.to_string()))
+    }
+
     /// The commit that a branch is at.
     pub(super) fn get_ref(&self, name: &str) -> anyhow::Result<Option<String>> {
         match fs::read_to_string(self.path.join(name)) {

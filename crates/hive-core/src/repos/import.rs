@@ -228,7 +228,7 @@ impl<'r> Objects<'r> {
                 "it takes too long to read: make the repository smaller",
             ));
         }
-        self.fetch(id)?;
+        self.fetch(id, what)?;
         let damaged = || refused(format!("{what} ({id}) is damaged"));
         let max = match kind {
             Kind::Blob => MAX_FILE as u64,
@@ -236,9 +236,7 @@ impl<'r> Objects<'r> {
         };
         let header = self.database.try_header(id).map_err(|_| damaged())?;
         let header = header.ok_or_else(|| {
-            NotImported::Missing(format!(
-                "there is no {what} {id} in the proposed repository"
-            ))
+            NotImported::Missing(format!("{what} {id} is not in the proposed repository"))
         })?;
         if header.kind() != kind {
             return Err(refused(format!(
@@ -268,7 +266,7 @@ impl<'r> Objects<'r> {
     }
 
     /// Copies an object to where it can be read; whether it is there turns out later.
-    fn fetch(&mut self, id: &ObjectId) -> Result<(), NotImported> {
+    fn fetch(&mut self, id: &ObjectId, what: &str) -> Result<(), NotImported> {
         let hex = id.to_string();
         let path = format!("objects/{}/{}", &hex[..2], &hex[2..]);
         match self.repo.read(&path, MAX_LOOSE) {
@@ -281,10 +279,10 @@ impl<'r> Objects<'r> {
             Err(Unread::Missing) if self.has_packs => Ok(()),
             Err(Unread::Missing) => self.fetch_packs(),
             Err(Unread::TooLarge) => Err(refused(format!(
-                "the object {hex} is larger than {} MiB",
+                "{what} is larger than {} MiB",
                 MAX_FILE >> 20
             ))),
-            Err(error) => Err(unread(&format!("the object {hex}"), error)),
+            Err(error) => Err(unread(what, error)),
         }
     }
 

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{
-    Phase, Post, Standing, Supervisor, dirs, full, notice,
+    Phase, Post, Standing, Supervisor, dirs, extra, full, notice,
     plan::{self, Action, Ends, Verdict},
     set_run, spec,
 };
@@ -207,9 +207,13 @@ impl Task {
         let dirs =
             dirs::prepare(&parts.paths, &agent.name).map_err(|error| format!("{error:#}"))?;
         let grants = parts.gate.grants(&agent.name);
+        let applied = parts.configs.get(&agent.name);
+        extra::write(&dirs.run, &applied).map_err(|error| format!("{error:#}"))?;
         Ok(spec::of(spec::Inputs {
             agent,
             groups: grants.groups(),
+            applied: &applied,
+            proposed: parts.paths.proposed(),
             config: &parts.config,
             model: &parts.model,
             engine: &engine.command,
@@ -330,7 +334,10 @@ impl Task {
                 pid,
                 problem: match (phase, &run.failure) {
                     (Phase::Failed, Some(failure)) => failure.clone(),
-                    (Phase::Starting, _) => standing.problem.clone(),
+                    // What went wrong before somebody asked for a new beginning is over.
+                    (Phase::Starting, _) if standing.generation == run.generation => {
+                        standing.problem.clone()
+                    }
                     _ => String::new(),
                 },
             };

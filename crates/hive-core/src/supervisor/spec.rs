@@ -10,7 +10,11 @@ use hive_runtime::{AgentDirs, AgentSpec, Command, Limits};
 use hive_store::sqlite::AgentRecord;
 use hive_wire::grants::Groups;
 
-use crate::{config::Config, model::ModelAccess};
+use crate::{
+    agent_config::{self, AgentConfig, Around},
+    config::Config,
+    model::ModelAccess,
+};
 
 /// Before a variable's name: it is for the engine alone, under its bare name.
 const FOR_ENGINE: &str = "HIVE_ENGINE_ENV_";
@@ -43,6 +47,10 @@ pub(super) struct Inputs<'i> {
     /// Its tool groups.
     pub(super) groups: &'i Groups,
     pub(super) config: &'i Config,
+    /// Its own configuration.
+    pub(super) applied: &'i AgentConfig,
+    /// Where the proposed repositories lie.
+    pub(super) proposed: PathBuf,
     pub(super) model: &'i ModelAccess,
     /// The engine's command.
     pub(super) engine: &'i str,
@@ -64,6 +72,7 @@ pub(super) fn of(inputs: Inputs<'_>) -> AgentSpec {
     env.extend(identity(&inputs));
     env.extend(places(&inputs));
     env.extend(engine(&inputs));
+    env.extend(own(&inputs));
     AgentSpec {
         name: inputs.agent.name.clone(),
         generation: inputs.agent.run.generation,
@@ -141,6 +150,23 @@ fn places(inputs: &Inputs<'_>) -> Env {
     ])
 }
 
+/// What its own configuration says. It cannot set what the host sets: its names are checked.
+fn own(inputs: &Inputs<'_>) -> Env {
+    let extra_mcp = inputs.view.run.join(super::extra::FILE);
+    let mut env = agent_config::environment(
+        inputs.applied,
+        Around {
+            extra_mcp: &extra_mcp.to_string_lossy(),
+            static_dir: None,
+        },
+    );
+    if inputs.agent.name.as_str() == inputs.config.hive.root_agent {
+        let proposed = inputs.proposed.to_string_lossy();
+        env.extend([entry("HIVE_AGENTS_DIR", proposed)]);
+    }
+    env
+}
+
 /// Where the agent's background shell listens: where paths are short enough for sockets.
 fn bash_socket(view: &AgentDirs) -> PathBuf {
     view.run.join("bash.sock")
@@ -162,6 +188,7 @@ fn engine(inputs: &Inputs<'_>) -> Env {
             "HIVE_ENGINE_LINGER_SECS",
             config.engine.linger_secs.to_string(),
         ),
+        entry("HIVE_CONSENT_SECS", config.engine.consent_secs.to_string()),
     ]);
     for (key, tokens) in config.engine.windows() {
         let name = format!("HIVE_CONTEXT_WINDOW_TOKENS_{}", key.to_uppercase());
@@ -214,6 +241,8 @@ mod tests {
             agent,
             groups: &Groups::default(),
             config,
+            applied: &AgentConfig::default(),
+            proposed: "/hive/proposed".into(),
             model,
             engine: "/opt/claude",
             view: dirs.clone(),
@@ -237,6 +266,7 @@ mod tests {
             ("GIT_COMMITTER_EMAIL", "ada@hive.invalid"),
             ("GIT_COMMITTER_NAME", "ada"),
             ("HIVE_BASH_SOCKET", "/hive/run/bash.sock"),
+            ("HIVE_CONSENT_SECS", "240"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_HAIKU", "200000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_OPUS", "1000000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_SONNET", "1000000"),
@@ -244,8 +274,10 @@ mod tests {
             ("HIVE_DEFAULT_MODEL", "haiku"),
             ("HIVE_ENGINE", "/opt/claude"),
             ("HIVE_ENGINE_LINGER_SECS", "0"),
+            ("HIVE_FORGE_URL", "http://localhost:3000"),
             ("HIVE_HARNESS_DIR", "/hive/harness"),
             ("HIVE_LABEL", "ada"),
+            ("HIVE_MATRIX_URL", "http://localhost:8008"),
             ("HIVE_OPERATOR_PRONOUNS", "she/her"),
             ("HIVE_PORT", "8123"),
             ("HIVE_ROLE", "agent"),

@@ -115,6 +115,39 @@ impl Supervisor {
         Ok(agent)
     }
 
+    /// Writes down what an agent runs with from now on, and has it begin anew if it should run.
+    ///
+    /// # Errors
+    /// When there is no such agent, or when it runs elsewhere.
+    pub(crate) async fn reconfigure(
+        self: &Arc<Self>,
+        name: &AgentName,
+        engine: String,
+        model: String,
+    ) -> Result<(), WireError> {
+        let wanted = name.clone();
+        let written = self.parts.broker.run(move |desk| {
+            let run = desk.roster.find(wanted.as_str())?.run.clone();
+            let is_wanted = run.wanted == Wanted::Running;
+            set_run(
+                desk,
+                &wanted,
+                Run {
+                    engine,
+                    model,
+                    ..run
+                },
+            )?;
+            if is_wanted {
+                Wish::Rebuild.write_down(desk, &wanted, None)?;
+            }
+            Ok(())
+        });
+        written.await?;
+        self.look(name);
+        Ok(())
+    }
+
     /// Writes down that an agent begins anew, and waits for nothing.
     ///
     /// # Errors

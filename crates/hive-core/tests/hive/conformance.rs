@@ -97,8 +97,11 @@ fn read_head(client: &mut TcpStream) -> Option<(String, Vec<u8>)> {
 /// A hive whose agent `ada` is reached without a token.
 async fn open_hive() -> (TestHive, String) {
     let (listener, porter) = Porter::listen();
-    let hosts = format!("[dashboard]\nhosts = [\"{0}\", \"localhost:{1}\"]\n",
-        porter.address, porter.address.rsplit(':').next().unwrap());
+    let hosts = format!(
+        "[dashboard]\nhosts = [\"{0}\", \"localhost:{1}\"]\n",
+        porter.address,
+        porter.address.rsplit(':').next().unwrap()
+    );
     let hive = hive_with(&hosts, &["ada"]).await;
     Porter::serve(listener, Page::of_agent(&hive, "ada"));
     let url = format!("http://{}/mcp-fixtures", porter.address);

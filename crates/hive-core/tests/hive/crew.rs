@@ -28,16 +28,27 @@ pub(crate) struct Crew {
 impl Crew {
     /// A hive with these further lines in `hive.toml`.
     pub(crate) async fn new(config: &str) -> Self {
+        Self::led_by("", config).await
+    }
+
+    /// The same with a root agent of this name.
+    pub(crate) async fn led_by(root: &str, config: &str) -> Self {
         let scripts = tempfile::tempdir().unwrap();
         let harness = write_harness(scripts.path());
         let options = Options {
             config: format!(
-                "[hive]\nroot_agent = \"\"\n[engine]\ndefault = \"/bin/true\"\n{config}"
+                "[hive]\nroot_agent = \"{root}\"\n[engine]\ndefault = \"/bin/true\"\n{config}"
             ),
             env: vec![("HIVE_BIN".into(), harness.to_str().unwrap().to_owned())],
         };
         let hive = TestHive::start_with(options).await.unwrap();
         Self { hive, scripts }
+    }
+
+    /// The daemon's further environment.
+    pub(crate) fn env(&self) -> Vec<(String, String)> {
+        let harness = self.scripts.path().join("hive");
+        vec![("HIVE_BIN".into(), harness.to_str().unwrap().to_owned())]
     }
 
     /// Says what an agent does from its next start on.

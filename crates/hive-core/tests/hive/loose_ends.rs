@@ -281,3 +281,46 @@ async fn m8_a_long_reminder_is_kept_in_a_file_and_no_link_leads_elsewhere() {
     let file = file.split(' ').next().unwrap();
     assert_eq!(std::fs::read_to_string(state.join(file)).unwrap(), long);
 }
+
+#[tokio::test]
+async fn a5_one_who_waits_has_the_answer_in_the_reply_and_no_mail() {
+    let hive = hive(&["ada", "bob"]).await;
+    let ask = |ttl: u32| json!({"cmd":"ask","question":"may I?","wait":true,"ttl_seconds":ttl});
+    let open = || {
+        hive.cli_json(&["questions"])["questions"]
+            .as_array()
+            .unwrap()
+            .clone()
+    };
+    let mut ada = hive.peer("ada");
+    ada.say(&ask(600));
+    eventually("the operator is asked", || open().len() == 1);
+    let id = open()[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(hive.cli(&["answer", &id, "you may"]).code, 0);
+    let answered = ok(ada.hear());
+    assert_eq!(
+        (answered["question_id"].to_string(), &answered["answer"]),
+        (id, &json!("you may"))
+    );
+    // Nobody answers: the time runs out.
+    assert_eq!(ok(ada.ask(&ask(1)))["answer"], "[expired]");
+    // One who hangs up takes the question back.
+    ada.say(&ask(600));
+    eventually("the operator is asked again", || open().len() == 1);
+    drop(ada);
+    eventually("it is taken back", || open().is_empty());
+    // Neither of the three left any mail.
+    let nothing = hive.peer("ada").ask(&json!({"cmd":"recv"}));
+    assert_eq!(nothing["messages"], json!([]), "{nothing}");
+    // A wait has an end.
+    for ttl in [0, 3_601] {
+        assert_eq!(code(&hive.peer("ada").ask(&ask(ttl))), "bad_request");
+    }
+    // A daemon that stops lets nobody wait.
+    let mut ada = hive.peer("ada");
+    ada.say(&ask(600));
+    eventually("the operator is asked once more", || open().len() == 1);
+    let mut hive = hive;
+    hive.terminate().await.unwrap();
+    assert_eq!(code(&ada.hear()), "shutting_down");
+}

@@ -7,6 +7,7 @@
 mod abuse;
 mod abuse_memory;
 mod agents;
+mod approvals;
 mod cli;
 #[cfg(feature = "mcp-fixtures")]
 mod conformance;
@@ -30,6 +31,7 @@ mod schedules;
 mod turns;
 mod turns_ending;
 mod up;
+mod up_native;
 mod walk;
 mod web;
 mod web_events;

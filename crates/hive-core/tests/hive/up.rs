@@ -18,30 +18,51 @@ use crate::{
 };
 
 /// A place where the hive's programs lie beside each other, some of them made up.
-struct Place {
+pub(crate) struct Place {
     dir: TempDir,
     binary: PathBuf,
 }
 
 impl Place {
-    fn new() -> Self {
+    /// The daemon alone.
+    fn bare() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let bin = dir.path().join("bin");
         fs::create_dir(&bin).unwrap();
         let binary = bin.join("hive-c0re");
-        fs::hard_link(BINARY, &binary)
-            .or_else(|_| fs::copy(BINARY, &binary).map(|_| ()))
-            .unwrap();
-        write_harness(&bin);
+        let place = Self { dir, binary };
+        place.put(Path::new(BINARY));
+        place
+    }
+
+    /// Everything that is shipped.
+    pub(crate) fn shipped() -> Self {
+        let place = Self::bare();
+        let programs = hive_testkit::engine::beside_the_daemon().unwrap();
+        programs.iter().for_each(|program| place.put(program));
+        place
+    }
+
+    /// A harness that is a script, and an engine that nobody runs.
+    fn new() -> Self {
+        let place = Self::bare();
+        let bin = place.binary.parent().unwrap();
+        write_harness(bin);
         fs::write(
             bin.join("ruth.sh"),
             "PATH=/usr/bin:/bin; env > env; echo $$ > pid.new; mv pid.new pid; \
                    while :; do sleep 1000 & wait; done",
         )
         .unwrap();
-        let place = Self { dir, binary };
         place.program("hive-engine", "#!/bin/sh\n");
         place
+    }
+
+    fn put(&self, program: &Path) {
+        let here = self.binary.with_file_name(program.file_name().unwrap());
+        fs::hard_link(program, &here)
+            .or_else(|_| fs::copy(program, &here).map(|_| ()))
+            .unwrap();
     }
 
     fn program(&self, name: &str, text: &str) {
@@ -59,28 +80,34 @@ impl Place {
         self.program("hive-rehearsal", &text);
     }
 
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().join("root")
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
         command.arg("--root").arg(self.root());
         command
     }
 
     fn up(&self) -> Up {
+        // No `claude` of this machine, nor anything else of it.
+        self.up_with("/nonexistent")
+    }
+
+    /// Starts it with this search path and no key.
+    pub(crate) fn up_with(&self, path: &str) -> Up {
         let mut command = self.command();
         command.args(["up", "--port", "0"]);
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
-            if text.starts_with("ANTHROPIC_") || text.starts_with("CLAUDE") {
+            let is_key = ["ANTHROPIC_", "CLAUDE", "OPENAI_"];
+            if is_key.iter().any(|start| text.starts_with(start)) {
                 command.env_remove(&name);
             }
         }
         let mut child = command
-            // No `claude` of this machine.
-            .env("PATH", "/nonexistent")
+            .env("PATH", path)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -99,7 +126,7 @@ impl Place {
         }
     }
 
-    fn list(&self) -> Value {
+    pub(crate) fn list(&self) -> Value {
         let said = run(self.command().args(["--json", "list"]), "");
         serde_json::from_str(&said.stdout).unwrap()
     }
@@ -134,14 +161,14 @@ impl Drop for Place {
     }
 }
 
-struct Up {
+pub(crate) struct Up {
     child: Child,
-    greeting: String,
+    pub(crate) greeting: String,
     _rest: Box<dyn Read>,
 }
 
 impl Up {
-    fn end(mut self, with: Signal) -> Option<i32> {
+    pub(crate) fn end(mut self, with: Signal) -> Option<i32> {
         signal(self.child.id().cast_signed(), with);
         self.child.wait().unwrap().code()
     }

@@ -43,6 +43,22 @@ pub(super) enum Answer {
     Interrupted,
 }
 
+/// How following a request ended.
+pub(super) enum Ending {
+    Whole,
+    Failed(Box<ApiError>),
+    Interrupted,
+}
+
+/// Who hears an answer while it comes.
+#[derive(Clone, Copy)]
+pub(super) enum Audience {
+    /// Whoever listens to the turn.
+    Listeners,
+    /// Nobody: it is for the engine itself.
+    Nobody,
+}
+
 impl Conversation {
     /// The request for what was said so far.
     pub(super) fn request(&self, messages: &[Message]) -> Request {
@@ -67,31 +83,56 @@ impl Conversation {
         let request = self.request(&self.session.messages);
         turn.requests += 1;
         turn.notice(Notice::Requesting).await;
+        let (assembler, ending) = self.follow(turn, &request, Audience::Listeners).await;
+        let kept = self.keep(&assembler)?;
+        Ok(match ending {
+            Ending::Whole => Answer::Whole(kept.unwrap_or(Reply {
+                stop_reason: assembler.stop_reason.clone(),
+                ..Reply::default()
+            })),
+            Ending::Failed(error) => Answer::Failed { error, kept },
+            Ending::Interrupted => Answer::Interrupted,
+        })
+    }
+
+    /// Follows a request until its answer is whole, fails for good or is interrupted; what it cost
+    /// is accounted for in each case.
+    pub(super) async fn follow(
+        &mut self,
+        turn: &mut Turn<'_>,
+        request: &Request,
+        audience: Audience,
+    ) -> (Assembler, Ending) {
         let sent = Instant::now();
-        let mut reply = self.client.ask(&request);
+        let mut reply = self.client.ask(request);
         let mut assembler = Assembler::default();
-        let failure = loop {
+        let ending = loop {
             // Dropping `next` abandons the request, which is what an interruption wants.
             let progress = tokio::select! {
                 progress = reply.next() => progress,
-                () = turn.cancel.cancelled() => {
-                    self.account(turn, &assembler, sent);
-                    self.keep(&assembler)?;
-                    return Ok(Answer::Interrupted);
-                }
+                () = turn.cancel.cancelled() => break Ending::Interrupted,
                 () = out_of_time(turn, &self.setup.limits) => {
-                    break Some(ApiError::local(ErrorKind::TimedOut, "Reached the time limit of the turn"));
+                    let text = "Reached the time limit of the turn";
+                    break Ending::Failed(Box::new(ApiError::local(ErrorKind::TimedOut, text)));
                 }
             };
-            match progress {
-                Progress::Event(event) => self.event(turn, &mut assembler, event, sent).await,
-                Progress::Limit(limit) => turn.notice(Notice::Limit(limit)).await,
-                Progress::Retrying {
-                    attempt,
-                    max_retries,
-                    delay,
-                    error,
-                } => {
+            match (progress, audience) {
+                (Progress::Event(event), Audience::Listeners) => {
+                    event_heard(turn, &mut assembler, event, sent).await;
+                }
+                (Progress::Event(event), Audience::Nobody) => {
+                    assembler.push(&event);
+                }
+                (Progress::Limit(limit), _) => turn.notice(Notice::Limit(limit)).await,
+                (
+                    Progress::Retrying {
+                        attempt,
+                        max_retries,
+                        delay,
+                        error,
+                    },
+                    _,
+                ) => {
                     assembler = Assembler::default();
                     turn.notice(Notice::Retry {
                         attempt,
@@ -101,62 +142,16 @@ impl Conversation {
                     })
                     .await;
                 }
-                Progress::Done => break None,
-                Progress::Failed(error) => break Some(error),
+                (Progress::Done, _) => break Ending::Whole,
+                (Progress::Failed(error), _) => break Ending::Failed(Box::new(error)),
             }
         };
         self.account(turn, &assembler, sent);
-        let kept = self.keep(&assembler)?;
-        Ok(match failure {
-            None => Answer::Whole(kept.unwrap_or(Reply {
-                stop_reason: assembler.stop_reason.clone(),
-                ..Reply::default()
-            })),
-            Some(error) => Answer::Failed {
-                error: Box::new(error),
-                kept,
-            },
-        })
-    }
-
-    async fn event(
-        &self,
-        turn: &mut Turn<'_>,
-        assembler: &mut Assembler,
-        event: StreamEvent,
-        sent: Instant,
-    ) {
-        if matches!(event, StreamEvent::Ping) {
-            return;
-        }
-        let first = matches!(event, StreamEvent::MessageStart { .. }).then(|| sent.elapsed());
-        if turn.ttft.is_none() {
-            turn.ttft = first;
-        }
-        let completed = assembler.push(&event).cloned();
-        if let Some(completed) = completed {
-            // The whole block is told before the piece that ends it, as `claude` does.
-            let whole = Whole {
-                head: assembler.head.clone(),
-                block: completed.block.clone(),
-                request_id: None,
-            };
-            turn.emit(match completed.block {
-                Block::ToolUse { .. } => Happening::ToolUse(whole),
-                _ => Happening::TextDelta(Speech::Block(whole)),
-            })
-            .await;
-        }
-        turn.emit(Happening::TextDelta(Speech::Piece {
-            event,
-            message_id: assembler.head.id.clone(),
-            ttft: first,
-        }))
-        .await;
+        (assembler, ending)
     }
 
     /// Adds what an answer cost.
-    pub(super) fn account(&mut self, turn: &mut Turn<'_>, assembler: &Assembler, sent: Instant) {
+    fn account(&mut self, turn: &mut Turn<'_>, assembler: &Assembler, sent: Instant) {
         let ms = u64::try_from(sent.elapsed().as_millis()).unwrap_or(u64::MAX);
         turn.totals.api_ms += ms;
         self.session.totals.api_ms += ms;
@@ -217,4 +212,40 @@ async fn out_of_time(turn: &Turn<'_>, limits: &super::Limits) {
         Some(max) => tokio::time::sleep(max.saturating_sub(turn.began.elapsed())).await,
         None => std::future::pending().await,
     }
+}
+
+/// Tells a piece of an answer, and the block that it makes whole.
+async fn event_heard(
+    turn: &mut Turn<'_>,
+    assembler: &mut Assembler,
+    event: StreamEvent,
+    sent: Instant,
+) {
+    if matches!(event, StreamEvent::Ping) {
+        return;
+    }
+    let first = matches!(event, StreamEvent::MessageStart { .. }).then(|| sent.elapsed());
+    if turn.ttft.is_none() {
+        turn.ttft = first;
+    }
+    let completed = assembler.push(&event).cloned();
+    if let Some(completed) = completed {
+        // The whole block is told before the piece that ends it, as `claude` does.
+        let whole = Whole {
+            head: assembler.head.clone(),
+            block: completed.block.clone(),
+            request_id: None,
+        };
+        turn.emit(match completed.block {
+            Block::ToolUse { .. } => Happening::ToolUse(whole),
+            _ => Happening::TextDelta(Speech::Block(whole)),
+        })
+        .await;
+    }
+    turn.emit(Happening::TextDelta(Speech::Piece {
+        event,
+        message_id: assembler.head.id.clone(),
+        ttft: first,
+    }))
+    .await;
 }

@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
-use hive_providers::{
-    ApiError, Assembler, Block, ErrorKind, Message, Progress, ResultContent, Role,
-};
+use hive_providers::{ApiError, Block, ErrorKind, Message, ResultContent, Role};
 use tokio_util::sync::CancellationToken;
 
-use super::{Conversation, Events, Turn};
+use super::{
+    Conversation, Events, Turn,
+    answer::{Audience, Ending},
+};
 use crate::{
     happening::{Compression, Happening, Notice, TurnReport},
     session::SessionError,
@@ -179,44 +180,14 @@ impl Conversation {
         turn: &mut Turn<'_>,
         messages: &[Message],
     ) -> Result<String, ApiError> {
-        let sent = Instant::now();
-        let mut reply = self.client.ask(&self.request(messages));
-        let mut assembler = Assembler::default();
-        let failure = loop {
-            // Dropping `next` abandons the request, which is what an interruption wants.
-            let progress = tokio::select! {
-                progress = reply.next() => progress,
-                () = turn.cancel.cancelled() => {
-                    break Some(ApiError::local(ErrorKind::BadRequest, "interrupted"));
-                }
-            };
-            match progress {
-                Progress::Event(event) => {
-                    assembler.push(&event);
-                }
-                Progress::Limit(limit) => turn.notice(Notice::Limit(limit)).await,
-                Progress::Retrying {
-                    attempt,
-                    max_retries,
-                    delay,
-                    error,
-                } => {
-                    assembler = Assembler::default();
-                    turn.notice(Notice::Retry {
-                        attempt,
-                        max_retries,
-                        delay,
-                        error,
-                    })
-                    .await;
-                }
-                Progress::Done => break None,
-                Progress::Failed(error) => break Some(error),
+        let request = self.request(messages);
+        let (assembler, ending) = self.follow(turn, &request, Audience::Nobody).await;
+        match ending {
+            Ending::Whole => {}
+            Ending::Failed(error) => return Err(*error),
+            Ending::Interrupted => {
+                return Err(ApiError::local(ErrorKind::BadRequest, "interrupted"));
             }
-        };
-        self.account(turn, &assembler, sent);
-        if let Some(error) = failure {
-            return Err(error);
         }
         let blocks = assembler
             .done

@@ -1,16 +1,16 @@
 //! Runs a shell command.
 
-use std::{process::Stdio, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use rustix::process::{Pid, Signal};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
-    process::{Child, Command},
+    process::Child,
 };
 
-use super::output::fit;
+use super::{child, output::fit};
 use crate::{
     bash,
     paths::Workspace,
@@ -99,21 +99,23 @@ async fn run(input: Input, context: Context) -> Result<Output, ToolError> {
         .unwrap_or(DEFAULT_MS as f64)
         .clamp(1.0, MAX_MS as f64);
     let timeout = Duration::from_millis(timeout as u64);
-    let mut child = spawn(&input.command, &context)?;
-    let group = group_of(&child);
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let hooks = context.sandbox.remember(context.workspace.roots());
+    let mut shell = spawn(&input.command, &context)?;
+    let group = group_of(&shell);
+    let (stdout, stderr) = (shell.stdout.take(), shell.stderr.take());
     let collecting = Collect::start(stdout, stderr);
     let ended = tokio::select! {
-        status = child.wait() => Ended::Exit(status.map_err(|error| ToolError::tell(error.to_string()))?),
+        status = shell.wait() => Ended::Exit(status.map_err(|error| ToolError::tell(error.to_string()))?),
         () = tokio::time::sleep(timeout) => Ended::TimedOut,
         () = context.cancel.cancelled() => Ended::Interrupted,
     };
     match ended {
         // What the command left running ends with it: there is nobody to look after it.
         Ended::Exit(_) => signal_group(group, Signal::KILL),
-        Ended::TimedOut | Ended::Interrupted => stop(&mut child, group).await,
+        Ended::TimedOut | Ended::Interrupted => stop(&mut shell, group).await,
     }
-    let text = collecting.finish().await;
+    let mut text = collecting.finish().await;
+    child::put_back(hooks, &mut text);
     Ok(report(&input.command, &ended, timeout, &text, &context))
 }
 
@@ -124,23 +126,8 @@ enum Ended {
 }
 
 fn spawn(script: &str, context: &Context) -> Result<Child, ToolError> {
-    let (cwd, roots) = (context.workspace.cwd(), context.workspace.roots());
-    let Some((program, args)) = context.sandbox.command(script, cwd, roots) else {
-        return Err(ToolError::tell(
-            "Commands must run in a sandbox, and none is available (install bubblewrap).",
-        ));
-    };
-    Command::new(program)
-        .args(args)
-        .current_dir(cwd)
-        .env_clear()
-        .envs(context.env.iter())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // A group of its own, so that all it started can be ended with it.
-        .process_group(0)
-        .kill_on_drop(true)
+    let words = ["bash", "--noprofile", "--norc", "-c", script];
+    child::command(words.map(str::to_owned).into(), context)?
         .spawn()
         .map_err(|error| ToolError::tell(format!("bash could not be started: {error}")))
 }

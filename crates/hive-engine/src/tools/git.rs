@@ -1,12 +1,15 @@
 //! Git without a shell: each verb is a tool with its own permission.
 
-use std::{process::Stdio, sync::Arc};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::output::fit;
-use crate::tool::{Context, Output, Permission, Tool, ToolError, build};
+use super::{child, output::fit};
+use crate::{
+    paths::Workspace,
+    tool::{Access, Context, Output, Permission, Tool, ToolError, build},
+};
 
 #[derive(Deserialize)]
 struct Paths {
@@ -64,10 +67,12 @@ pub(super) fn tools() -> Vec<Arc<dyn Tool>> {
         build::<Paths>("git_status", Permission::Read, "Shows what changed in the git repository.",
             schema(&[], json!({"paths": paths})))
             .read_only()
+            .touches(reads)
             .run(|input, context| git(vec!["status".into(), "--short".into(), "--branch".into()], input.paths, context)),
         build::<Paths>("git_diff", Permission::Read, "Shows changes in the git repository as a unified diff.",
             schema(&[], json!({"paths": paths, "staged": {"type": "boolean"}, "revision": {"type": "string"}})))
             .read_only()
+            .touches(reads)
             .run(|input, context| async move {
                 let mut args = vec!["diff".to_owned(), "--no-ext-diff".into(), "--no-textconv".into()];
                 if input.staged {
@@ -124,50 +129,38 @@ fn revision(name: String) -> Result<String, ToolError> {
     Ok(name)
 }
 
+/// What a repository may not decide: programs that a mere look would start, and pagers.
+const SETTINGS: [&str; 4] = [
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "log.showSignature=false",
+    "protocol.ext.allow=never",
+];
+
 async fn git(args: Vec<String>, paths: Vec<String>, context: Context) -> Result<Output, ToolError> {
-    let mut command = tokio::process::Command::new("git");
-    command
-        .args([
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "core.pager=cat",
-            "-c",
-            "protocol.ext.allow=never",
-        ])
-        .args(&args)
-        .arg("--")
-        .args(&paths)
-        .current_dir(context.workspace.cwd())
-        .env_clear()
-        .envs(context.env.iter())
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    if matches!(args[0].as_str(), "commit" | "switch" | "push") {
-        // These take no paths after `--`.
-        let all: Vec<_> = command
-            .as_std()
-            .get_args()
-            .map(std::ffi::OsStr::to_owned)
-            .collect();
-        let mut plain = tokio::process::Command::new("git");
-        plain
-            .args(&all[..all.len() - 1])
-            .current_dir(context.workspace.cwd())
-            .env_clear()
-            .envs(context.env.iter())
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .stdin(Stdio::null())
-            .kill_on_drop(true);
-        command = plain;
+    let mut words = vec!["git".to_owned()];
+    words.extend(
+        SETTINGS
+            .iter()
+            .flat_map(|setting| ["-c".to_owned(), (*setting).to_owned()]),
+    );
+    // These take no paths.
+    let takes_paths = !matches!(args[0].as_str(), "commit" | "switch" | "push");
+    words.extend(args);
+    if takes_paths {
+        words.push("--".into());
+        words.extend(paths);
     }
+    let hooks = context.sandbox.remember(context.workspace.roots());
+    let mut command = child::command(words, &context)?;
+    command.env("GIT_TERMINAL_PROMPT", "0");
     let output = tokio::select! {
         output = command.output() => output.map_err(|error| ToolError::tell(format!("git could not be started: {error}")))?,
         () = context.cancel.cancelled() => return Err(ToolError::Interrupted),
     };
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.push_str(&String::from_utf8_lossy(&output.stderr));
+    child::put_back(hooks, &mut text);
     let text = fit(text.trim_end(), &context.spill_dir);
     let is_error = !output.status.success();
     let text = match (is_error, text.is_empty()) {
@@ -179,6 +172,12 @@ async fn git(args: Vec<String>, paths: Vec<String>, context: Context) -> Result<
         is_error,
         ..Output::text(text.clone(), json!({"stdout": text, "stderr": ""}))
     })
+}
+
+/// Outside of a repository `git diff` compares any two files, so that paths are judged as reads.
+fn reads(input: &Paths, workspace: &Workspace) -> Result<Vec<Access>, ToolError> {
+    let places = input.paths.iter().map(|path| workspace.place(path));
+    places.map(|place| Ok(Access::Read(place?))).collect()
 }
 
 #[cfg(test)]

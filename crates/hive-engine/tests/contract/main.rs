@@ -6,6 +6,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod browser;
+mod cage;
 mod cases;
 mod errors;
 mod native;

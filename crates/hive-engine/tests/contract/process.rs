@@ -1,5 +1,6 @@
 //! Interruptions, signals and kills.
 
+use hive_testkit::waiting::until;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -132,9 +133,7 @@ async fn interrupt_of_a_tool(engine: Engine) {
         .await;
     live.until(|line| line["type"] == "assistant").await;
     let started = stage.work().join("started");
-    while !started.exists() {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    until("the command started", || started.exists()).await;
     live.send(
         json!({"type": "control_request", "request_id": "r1", "request": {"subtype": "interrupt"}}),
     )

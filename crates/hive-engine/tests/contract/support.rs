@@ -23,25 +23,6 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// The real `claude`, if it is installed.
-    pub(crate) fn claude() -> Option<Self> {
-        let installed = Path::new(env!("CARGO_BIN_EXE_hive-engine"))
-            .ancestors()
-            .nth(2)
-            .map(|dir| {
-                dir.join("claude-cli/node_modules/@anthropic-ai/claude-code-linux-x64/claude")
-            });
-        let named = std::env::var_os("CLAUDE_BIN").map(PathBuf::from);
-        let found = named.or(installed).filter(|path| path.is_file());
-        if found.is_none() {
-            assert!(
-                std::env::var_os("HIVE_REQUIRE_CLAUDE").is_none(),
-                "HIVE_REQUIRE_CLAUDE is set and there is no claude"
-            );
-        }
-        found.map(Self::Claude)
-    }
-
     pub(crate) fn is_native(&self) -> bool {
         *self == Self::Native
     }
@@ -59,9 +40,8 @@ macro_rules! contract {
 
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn claude() {
-                    match crate::support::Engine::claude() {
-                        Some(engine) => super::$case(engine).await,
-                        None => eprintln!("skipped: claude is not installed"),
+                    if let Some(claude) = hive_testkit::claude::claude() {
+                        super::$case(crate::support::Engine::Claude(claude)).await;
                     }
                 }
             }

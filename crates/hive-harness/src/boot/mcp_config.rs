@@ -142,6 +142,7 @@ fn hyperhive(environment: &Environment, hive: &Path) -> Value {
             "HIVE_STATE_DIR": environment.places.state,
             "HIVE_HARNESS_DIR": environment.places.harness,
             "HIVE_TOOL_GROUPS": environment.tool_groups.join(),
+            "HIVE_CONSENT_SECS": environment.engine.consent.as_secs().to_string(),
         },
     })
 }

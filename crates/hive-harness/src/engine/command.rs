@@ -41,6 +41,8 @@ const REQUIRED: [&str; 11] = [
 const SNAPSHOT: &str = "--system-prompt-snapshot";
 /// Keeps settings that lie in the agent's own directory from being obeyed.
 const SETTING_SOURCES: &str = "--setting-sources";
+/// Who is asked about a call that the rules leave open.
+const PROMPT_TOOL: &str = "--permission-prompt-tool";
 /// Prompts as JSON lines, for a warm engine.
 const INPUT_FORMAT: &str = "--input-format";
 
@@ -93,6 +95,8 @@ pub struct EngineCommand {
     pub env: Vec<(OsString, OsString)>,
     /// `--setting-sources`: none by default, so that only the harness's settings count.
     pub setting_sources: String,
+    /// `--permission-prompt-tool`: the tool that asks the operator; none refuses at once.
+    pub permission_prompt: Option<String>,
 }
 
 /// What a probe found out about an engine.
@@ -156,6 +160,7 @@ impl EngineCommand {
             cwd: cwd.into(),
             env: environment(std::env::vars_os(), &[]),
             setting_sources: String::new(),
+            permission_prompt: None,
         }
     }
 
@@ -207,11 +212,49 @@ impl EngineCommand {
         }
         add(&[text("--mcp-config"), spec.files.mcp_config.as_os_str()]);
         add(&[text("--strict-mcp-config")]);
+        let prompt = self.permission_prompt.as_deref();
+        let can_ask = !spec.purpose.is_upkeep() && profile.flags.contains(PROMPT_TOOL);
+        if let Some(prompt) = prompt.filter(|_| can_ask) {
+            add(&[text(PROMPT_TOOL), text(prompt)]);
+        }
         add(&[text("--tools"), text(&spec.tools.join(","))]);
         if !spec.allowed_tools.is_empty() {
             add(&[text("--allowedTools"), text(&spec.allowed_tools.join(","))]);
         }
         argv
+    }
+
+    /// Runs the engine for something else than a turn; why it failed.
+    pub(crate) async fn run(&self, args: &[OsString], limit: Duration) -> Result<(), String> {
+        let mut child = Command::new(&self.program)
+            .args(&self.args)
+            .args(args)
+            .env_clear()
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.cwd)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| error.to_string())?;
+        let ended = async {
+            let mut words = Vec::new();
+            if let Some(stderr) = child.stderr.take() {
+                stderr.take(PROBE_OUTPUT).read_to_end(&mut words).await?;
+            }
+            io::Result::Ok((child.wait().await?, words))
+        };
+        match tokio::time::timeout(limit, ended).await {
+            Err(_) => Err(format!("it took longer than {} s", limit.as_secs())),
+            Ok(Err(error)) => Err(error.to_string()),
+            Ok(Ok((status, _))) if status.success() => Ok(()),
+            Ok(Ok((status, words))) => {
+                let words = String::from_utf8_lossy(&words);
+                Err(format!("{status}: {}", cut(words.trim(), 300)))
+            }
+        }
     }
 
     fn name(&self) -> String {
@@ -388,6 +431,28 @@ mod tests {
             "{newer}"
         );
         assert!(newer.contains("|--input-format|stream-json|"), "{newer}");
+        assert!(!argv(&[PROMPT_TOOL], Warmth::Cold, &spec()).contains(PROMPT_TOOL));
+    }
+
+    #[test]
+    fn a5_the_operator_is_asked_in_turns_with_mail_alone() {
+        let mut command = EngineCommand::new("claude", "/");
+        command.permission_prompt = Some("mcp__hyperhive__permission_prompt".to_owned());
+        let knows = Profile {
+            flags: [PROMPT_TOOL.to_owned()].into(),
+            ..Profile::default()
+        };
+        let asks = |profile: &Profile, purpose: Purpose| {
+            let spec = TurnSpec { purpose, ..spec() };
+            let argv = command.argv(profile, &spec, Warmth::Cold);
+            argv.iter().any(|word| word == PROMPT_TOOL)
+        };
+        assert!(asks(&knows, Purpose::Mail) && asks(&knows, Purpose::Continue));
+        assert!(!asks(&knows, Purpose::Checkpoint) && !asks(&knows, Purpose::Compact));
+        assert!(
+            !asks(&Profile::default(), Purpose::Mail),
+            "it does not know the flag"
+        );
     }
 
     #[test]

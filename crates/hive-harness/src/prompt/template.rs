@@ -1,4 +1,4 @@
-//! The system prompt's template (T27): blocks for roles, and five placeholders.
+//! The system prompt's template (T27): blocks for roles, and six placeholders.
 //!
 //! `<!-- role:X -->` opens a block and `<!-- /role:X -->` closes it; blanks inside the marker do not
 //! matter. Blocks do not nest: an opener within a block replaces its role, and a block that is
@@ -117,6 +117,7 @@ fn fill(text: &str, identity: &Identity) -> String {
         ("{operator_pronouns}", &identity.operator_pronouns),
         ("{hive_identity}", &hive),
         ("{swarm_identity}", &swarm),
+        ("{agents_dir}", &identity.agents_dir),
     ];
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,8 +1,9 @@
 //! The background shell: commands that end within a turn, commands that do not, and the plug pulled
 //! while one runs.
 
-use std::{fs, time::Duration};
+use std::fs;
 
+use hive_testkit::waiting::until;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -45,10 +46,8 @@ fn told(request: &Value) -> String {
 
 /// Waits until nothing that belongs to the agent runs.
 async fn nothing_runs(stage: &Stage) {
-    while !processes_of(&stage.path("state")).is_empty() {
-        // Nothing tells when processes that are not ours are gone.
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let state = stage.path("state");
+    until("nothing runs", || processes_of(&state).is_empty()).await;
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::Path,
+    process::Command,
 };
 
 use hive_testkit::hive::{Options, TestHive};
@@ -92,6 +93,7 @@ async fn furnish(hive: &TestHive) {
         ..Spawn::elsewhere("kid".parse().unwrap())
     };
     host.call(&kid).await.unwrap();
+    propose_change(&hive.root().join("state/proposed/kid/config"));
     let all = SetPermissions {
         name: "ada".parse().unwrap(),
         reset: false,
@@ -113,16 +115,37 @@ async fn furnish(hive: &TestHive) {
     hive.agent_client("bob").call(&ask).await.unwrap();
 }
 
+/// Commits a change of an agent's configuration, as somebody would who may propose one.
+fn propose_change(repository: &Path) {
+    let file = repository.join("agent.toml");
+    let config = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{config}\n# as ada wants it\n")).unwrap();
+    let identity = ["-c", "user.name=ada", "-c", "user.email=ada@hive"];
+    let status = Command::new("git")
+        .arg("-C")
+        .arg(repository)
+        .args(identity)
+        .args(["commit", "--quiet", "--all", "--message", "as ada wants it"])
+        .status();
+    assert!(status.unwrap().success());
+}
+
 /// Every call that the model made, by its id: the tool, and what it answered.
 fn calls(requests: &[Value]) -> BTreeMap<String, (String, Value)> {
     let mut calls = BTreeMap::new();
     for request in requests {
         let messages = request["messages"].as_array().unwrap();
-        for block in messages.iter().filter_map(|m| m["content"].as_array()).flatten() {
+        for block in messages
+            .iter()
+            .filter_map(|m| m["content"].as_array())
+            .flatten()
+        {
             let text = |field: &str| block[field].as_str().unwrap_or_default().to_owned();
             match block["type"].as_str() {
                 Some("tool_use") => {
-                    calls.entry(text("id")).or_insert((text("name"), Value::Null));
+                    calls
+                        .entry(text("id"))
+                        .or_insert((text("name"), Value::Null));
                 }
                 Some("tool_result") => {
                     if let Some(call) = calls.get_mut(&text("tool_use_id")) {
@@ -150,13 +173,24 @@ async fn m2_m12_b1_the_real_claude_uses_every_tool() {
     let id = stage.send("use everything").await;
     stage.start();
     stage.acked(id).await;
-    let again = stage.event("turn_start", |data| data["from"] == "self").await;
-    let ended = stage.event("turn_end", |data| data["turn"] == again["turn"]).await;
+    let again = stage
+        .event("turn_start", |data| data["from"] == "self")
+        .await;
+    let ended = stage
+        .event("turn_end", |data| data["turn"] == again["turn"])
+        .await;
     assert_eq!(ended["outcome"], "ok", "the turn that it asked for");
     fs::write(stage.path("state/go"), "").unwrap();
-    let woken = stage.event("turn_start", |data| data["from"] == "bash-task-2").await;
-    let ended = stage.event("turn_end", |data| data["turn"] == woken["turn"]).await;
-    assert_eq!(ended["outcome"], "ok", "the turn of a command that has ended");
+    let woken = stage
+        .event("turn_start", |data| data["from"] == "bash-task-2")
+        .await;
+    let ended = stage
+        .event("turn_end", |data| data["turn"] == woken["turn"])
+        .await;
+    assert_eq!(
+        ended["outcome"], "ok",
+        "the turn of a command that has ended"
+    );
 
     let requests: Vec<Value> = stage.model.requests().into_iter().map(|r| r.body).collect();
     let calls = calls(&requests);
@@ -166,13 +200,21 @@ async fn m2_m12_b1_the_real_claude_uses_every_tool() {
     }
     let used: BTreeSet<_> = calls.values().map(|(tool, _)| tool.clone()).collect();
     let toolbox = hive_mcp::hyperhive::toolbox();
-    let hive = toolbox.tools().map(|(tool, _)| format!("mcp__hyperhive__{}", tool.name));
+    let hive = toolbox
+        .tools()
+        .map(|(tool, _)| format!("mcp__hyperhive__{}", tool.name));
     let bash = ["run", "status"].map(|tool| format!("mcp__bash__{tool}"));
     let there_are: BTreeSet<_> = hive.chain(bash).collect();
     assert_eq!(used, there_are, "every tool, and no other");
 
     let all = json!(calls.values().collect::<Vec<_>>()).to_string();
-    for words in ["question_asked", "Europe/Vienna", "bash-task-2", "swift", "arrived"] {
+    for words in [
+        "question_asked",
+        "Europe/Vienna",
+        "bash-task-2",
+        "swift",
+        "arrived",
+    ] {
         assert!(all.contains(words), "{words} is missing in {all}");
     }
     let recv = Recv {
@@ -180,9 +222,16 @@ async fn m2_m12_b1_the_real_claude_uses_every_tool() {
         ..Recv::default()
     };
     let mail = stage.hive.agent_client("bob").call(&recv).await.unwrap();
-    let bodies: Vec<_> = mail.messages.iter().map(|message| message.body.as_str()).collect();
+    let bodies: Vec<_> = mail
+        .messages
+        .iter()
+        .map(|message| message.body.as_str())
+        .collect();
     assert!(bodies.contains(&"hello"), "{bodies:?}");
     for event in ["question_asked", "question_answered"] {
-        assert!(bodies.iter().any(|body| body.contains(event)), "{event}: {bodies:?}");
+        assert!(
+            bodies.iter().any(|body| body.contains(event)),
+            "{event}: {bodies:?}"
+        );
     }
 }

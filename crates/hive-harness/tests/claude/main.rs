@@ -1,5 +1,6 @@
 //! `hive serve` drives the real `claude` against a rehearsed model: mail in, one engine process per
-//! turn, every outcome that the CLI can be made to show, and the plug pulled in the middle.
+//! turn, every outcome that the CLI can be made to show, and the plug pulled in the middle. The same
+//! tests run on the native engine in `tests/native`.
 //!
 //! Each test has a hive of its own (the real daemon), a model of its own and an agent of its own.
 //! They ask what a user would ask: what became of the message, what was seen on the event stream,
@@ -16,3 +17,10 @@ mod tools;
 mod turns;
 mod upkeep;
 mod warm;
+
+/// The engine that these tests run; none where it is not installed.
+mod engine {
+    pub(crate) fn under_test() -> Option<std::path::PathBuf> {
+        hive_testkit::claude::claude()
+    }
+}

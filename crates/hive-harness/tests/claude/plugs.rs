@@ -1,7 +1,8 @@
 //! The plug pulled at any place: engine, harness, host, and streams that freeze.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
+use hive_testkit::waiting::until;
 use hive_wire::{agent::MessageState, control::ControlAction};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -12,14 +13,21 @@ const FREEZES: &str = "[[rule]]\ntimes = 1\nfault.kind = 'stall'\n[[rule]]\nansw
 
 /// The engine of a harness: the process whose command line is that of `claude --print`.
 fn engine(state: &Path) -> u32 {
+    let program = crate::engine::under_test().unwrap();
+    let program = program.as_os_str().as_encoded_bytes();
     let engines = processes_of(state).into_iter().filter(|pid| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<_> = line.split(|byte| *byte == 0).collect();
-        words[0].ends_with(b"/claude") && words.contains(&&b"--print"[..])
+        words[0] == program && words.contains(&&b"--print"[..])
     });
     let engines: Vec<_> = engines.collect();
     assert_eq!(engines.len(), 1, "one engine: {engines:?}");
     engines[0]
+}
+
+/// Waits until no process of a harness is left.
+async fn gone(state: &Path) {
+    until("nothing runs", || processes_of(state).is_empty()).await;
 }
 
 async fn mid_turn(stage: &mut Stage) -> hive_wire::MessageId {
@@ -64,10 +72,7 @@ async fn a_killed_harness_leaves_nothing_and_its_message_comes_again() {
     let state = stage.path("state");
     assert!(!processes_of(&state).is_empty());
     stage.kill_harness().await;
-    while !processes_of(&state).is_empty() {
-        // Nothing tells when processes that are not ours are gone.
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    gone(&state).await;
     assert_eq!(
         stage.receipt(id).await.state,
         MessageState::Leased,
@@ -109,6 +114,34 @@ async fn a_frozen_stream_is_ended_by_the_silence_timer() {
         "{}",
         stage.story()
     );
+}
+
+/// An engine leaves after its result, so a wrapper stays in its place.
+#[tokio::test]
+async fn a_process_that_never_exits_is_ended_and_its_result_counts() {
+    let Some(stage) = Stage::set("[[rule]]\nanswer.text = 'ok'").await else {
+        return;
+    };
+    let lingering = stage.path("lingering");
+    let script = format!(
+        "#!/bin/sh\n'{}' \"$@\" || exit\ncase $* in *--print*) exec sleep 100000 ;; esac\n",
+        crate::engine::under_test().unwrap().display()
+    );
+    fs::write(&lingering, script).unwrap();
+    fs::set_permissions(&lingering, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut stage = stage
+        .with("HIVE_ENGINE", lingering.to_str().unwrap())
+        .with("HIVE_ENGINE_EXIT_SECS", "1");
+    stage.start();
+    for _ in 0..2 {
+        let id = stage.send("hello").await;
+        assert_eq!(stage.acked(id).await.deliveries, 1);
+    }
+    stage.turns_ended(2).await;
+    assert_eq!(stage.outcomes(), ["ok", "ok"]);
+    stage.signal(Signal::TERM);
+    assert_eq!(stage.ended().await, Some(0));
+    gone(&stage.path("state")).await;
 }
 
 #[tokio::test]

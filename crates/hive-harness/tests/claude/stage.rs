@@ -9,7 +9,7 @@ use std::{
 };
 
 use hive_rehearsal::{Rehearsal, Scenario};
-use hive_testkit::{claude, hive::TestHive};
+use hive_testkit::hive::TestHive;
 use hive_wire::{
     MessageId,
     agent::{MessageState, Receipt},
@@ -31,7 +31,7 @@ pub(crate) struct Stage {
     pub(crate) hive: TestHive,
     pub(crate) model: Rehearsal,
     host: Client,
-    claude: PathBuf,
+    engine: PathBuf,
     harness: Option<Child>,
     variables: Vec<(String, String)>,
     seen: Option<EventPosition>,
@@ -39,7 +39,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// A running agent; none where there is no `claude`.
+    /// A running agent; none where there is no engine.
     pub(crate) async fn new(scenario: &str) -> Option<Self> {
         let mut stage = Self::set(scenario).await?;
         stage.start();
@@ -56,7 +56,7 @@ impl Stage {
         scenario: &str,
         hive: impl AsyncFnOnce() -> TestHive,
     ) -> Option<Self> {
-        let claude = claude::claude()?;
+        let engine = crate::engine::under_test()?;
         let model = Rehearsal::start(Scenario::parse("test.toml", scenario).unwrap())
             .await
             .unwrap();
@@ -70,7 +70,7 @@ impl Stage {
             hive,
             model,
             host,
-            claude,
+            engine,
             harness: None,
             variables: Vec::new(),
             seen: None,
@@ -107,7 +107,7 @@ impl Stage {
             .env("HIVE_STATE_DIR", self.path("state"))
             .env("HIVE_HARNESS_DIR", self.path("harness"))
             .env("HIVE_LABEL", "ada")
-            .env("HIVE_ENGINE", &self.claude)
+            .env("HIVE_ENGINE", &self.engine)
             .env("HIVE_BASH_MCP", "no-bash-here")
             .env("HIVE_BASH_DAEMON", "no-bash-here")
             .env("HIVE_DEFAULT_MODEL", "claude-sonnet-4-5")
@@ -277,7 +277,8 @@ impl Stage {
         self.events.extend(page.events);
     }
 
-    async fn patiently<T>(&self, what: &str, future: impl Future<Output = T>) -> T {
+    /// Waits for something, with a bound.
+    pub(crate) async fn patiently<T>(&self, what: &str, future: impl Future<Output = T>) -> T {
         match tokio::time::timeout(PATIENCE, future).await {
             Ok(value) => value,
             Err(_) => panic!("waited for {what} in vain\n{}", self.story()),

@@ -1,6 +1,6 @@
 //! Turns that use tools: the engine's own, and the hive's.
 
-use hive_wire::host::Inbox;
+use hive_wire::host::{AnswerAsOperator, Inbox, Questions};
 
 use crate::stage::Stage;
 
@@ -109,4 +109,57 @@ async fn m2_m3_m10_an_agent_answers_drains_and_says_what_it_does() {
             .trim(),
         "reading mail"
     );
+}
+
+/// A model that wants to change what decides which code runs: no allow rule covers that.
+const WRITES_A_HOOK: &str = r#"
+    [[rule]]
+    when.step = 0
+    answer.tools = [{ name = "Write", input = { file_path = "{{cwd}}/.git/hooks/pre-commit", content = "evil" } }]
+    [[rule]]
+    answer.text = "{{tool_result}}"
+"#;
+
+#[tokio::test]
+async fn a5_what_the_rules_leave_open_is_asked_of_the_operator() {
+    for (answer, is_allowed) in [("allow", true), ("not today", false)] {
+        let Some(stage) = Stage::set(WRITES_A_HOOK).await else {
+            return;
+        };
+        let mut stage = stage.with("HIVE_CONSENT_SECS", "300");
+        std::fs::create_dir_all(stage.path("state/.git/hooks")).unwrap();
+        stage.start();
+        let id = stage.send("set it up").await;
+        let host = stage.hive.host_client();
+        let asked = async {
+            loop {
+                let open = host.call(&Questions::default()).await.unwrap().questions;
+                if !open.is_empty() {
+                    break open;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        };
+        let open = stage.patiently("a question to the operator", asked).await;
+        let question = &open[0].question;
+        assert!(question.contains("Write"), "{question}");
+        assert!(question.contains(".git/hooks/pre-commit"), "{question}");
+        assert_eq!(open[0].options, ["allow", "deny"]);
+        assert!(open[0].expires_at.is_some(), "it has a deadline");
+        let answered = AnswerAsOperator {
+            question_id: open[0].question_id,
+            answer: answer.to_owned(),
+        };
+        host.call(&answered).await.unwrap();
+        assert_eq!(stage.acked(id).await.deliveries, 1);
+        let hook = stage.path("state/.git/hooks/pre-commit");
+        assert_eq!(hook.exists(), is_allowed, "{}", stage.story());
+        let told = stage.model.requests()[1].body["messages"].to_string();
+        assert_eq!(told.contains("not today"), !is_allowed, "{told}");
+        let offered = stage.model.requests()[0].body["tools"].to_string();
+        assert!(
+            !offered.contains("permission_prompt"),
+            "it is not for the model"
+        );
+    }
 }

@@ -1,6 +1,5 @@
 //! Turns for the conversation itself: they take no mail, whatever the model tries.
 
-use hive_testkit::claude;
 use hive_wire::{MessageId, agent::MessageState};
 
 use crate::stage::Stage;
@@ -56,8 +55,8 @@ async fn checkpoint_between_two_messages(stage: Stage) -> String {
 
 /// The engine as an operator may set it up who lets the model use every tool of the hive.
 fn generous(stage: Stage) -> Stage {
-    let claude = claude::claude().unwrap();
-    let engine = format!("{} --allowedTools mcp__hyperhive", claude.display());
+    let engine = crate::engine::under_test().unwrap();
+    let engine = format!("{} --allowedTools mcp__hyperhive", engine.display());
     stage.with("HIVE_ENGINE", &engine)
 }
 

@@ -1,14 +1,8 @@
 //! The real `claude`, run as the harness runs it, over both ways, against the rehearsal model.
 //!
-//! It is found by `CLAUDE_BIN`, or where `make test` installs it under the target directory. Without
-//! one these tests say that they are skipped; with `HIVE_REQUIRE_CLAUDE` set they fail.
+//! Without one these tests say that they are skipped (`hive_testkit::claude`).
 
-use std::{
-    ffi::OsString,
-    fs,
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::{ffi::OsString, fs};
 
 use hive_harness::engine::{
     Engine, Exit, Stopped,
@@ -16,24 +10,9 @@ use hive_harness::engine::{
     outcome::{TurnOutcome, classify},
 };
 use hive_rehearsal::{Rehearsal, Scenario};
+use hive_testkit::waiting::until;
 
-use crate::rig::{Rig, WAYS, Way, is_running, run, until};
-
-const INSTALLED: &str = "claude-cli/node_modules/@anthropic-ai/claude-code-linux-x64/claude";
-
-fn claude() -> Option<PathBuf> {
-    let target = Path::new(env!("CARGO_BIN_EXE_hive")).ancestors().nth(2);
-    let binary = std::env::var_os("CLAUDE_BIN")
-        .map(PathBuf::from)
-        .or_else(|| Some(target?.join(INSTALLED)))
-        .filter(|path| path.is_file());
-    if binary.is_none() {
-        let text = format!("no `claude`: set CLAUDE_BIN, or install it at <target>/{INSTALLED}");
-        assert!(std::env::var_os("HIVE_REQUIRE_CLAUDE").is_none(), "{text}");
-        writeln!(std::io::stderr(), "SKIPPED, {text}").expect("stderr");
-    }
-    binary
-}
+use crate::rig::{Rig, WAYS, Way, is_running, run};
 
 /// A rig with the real engine and a model that follows these rules.
 struct Stage {
@@ -44,7 +23,7 @@ struct Stage {
 
 impl Stage {
     async fn new(way: Way, rules: &str) -> Option<Self> {
-        let binary = claude()?;
+        let binary = hive_testkit::claude::claude()?;
         let scenario = Scenario::parse("test", rules).expect("a scenario");
         let model = Rehearsal::start(scenario).await.expect("a model");
         let mut rig = Rig::new(way);
@@ -217,7 +196,7 @@ answer.text = "done"
         let turn = stage.engine.begin(spec).await.expect("a turn");
         let file = stage.rig.path("state/pid");
         let pid = || fs::read_to_string(&file).ok()?.trim().parse::<u64>().ok();
-        until(|| pid().is_some()).await;
+        until("a child", || pid().is_some()).await;
         let pid = pid().expect("a pid");
         assert!(is_running(pid));
         drop(turn);

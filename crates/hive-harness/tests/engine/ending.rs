@@ -6,8 +6,9 @@ use hive_harness::engine::{
     Exit, Stopped,
     outcome::{TurnOutcome, classify},
 };
+use hive_testkit::waiting::until;
 
-use crate::rig::{Rig, WAYS, Way, fake, is_running, run, touched, until};
+use crate::rig::{Rig, WAYS, Way, fake, is_running, run, touched};
 
 /// Short enough for a test, long enough for a busy machine to start an engine in.
 const SHORT: Duration = Duration::from_millis(400);
@@ -192,6 +193,6 @@ async fn a_killed_engine_is_a_failed_turn_and_nothing_stays() {
             "{way:?}"
         );
         let child = rig.child().expect("a child");
-        until(|| !is_running(child)).await;
+        until("the child is gone", || !is_running(child)).await;
     }
 }

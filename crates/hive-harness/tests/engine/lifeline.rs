@@ -7,9 +7,10 @@ use std::{
     process::{Command, Stdio},
 };
 
+use hive_testkit::waiting::until;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::rig::{Rig, WAYS, Way, fake, is_running, run, touched, until};
+use crate::rig::{Rig, WAYS, Way, fake, is_running, run, touched};
 
 /// Set in the process that plays the harness which is to be killed.
 const PLAY: &str = "HIVE_TEST_PLAY_HARNESS";
@@ -70,12 +71,15 @@ async fn a_harness_that_is_killed_takes_engine_and_tools_with_it() {
     let record = Path::new(&record);
     let engine = engine_pid(record).expect("an engine");
     // Recorded after the file was touched or before: both are written by one process.
-    until(|| child_pid(record).is_some()).await;
+    until("a child", || child_pid(record).is_some()).await;
     let child = child_pid(record).expect("a child");
     assert!(is_running(engine) && is_running(child));
     harness.kill().expect("the harness is ours");
     harness.wait().expect("the harness is ours");
-    until(|| !is_running(engine) && !is_running(child)).await;
+    until("both are gone", || {
+        !is_running(engine) && !is_running(child)
+    })
+    .await;
     fs::remove_dir_all(record.parent().expect("a directory")).expect("the rig of the killed");
 }
 

@@ -13,6 +13,7 @@ use hive_harness::engine::{
     command::{EngineCommand, environment},
     outcome::{TurnOutcome, classify},
 };
+use hive_testkit::waiting::until;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -166,14 +167,7 @@ pub(crate) fn is_running(pid: u64) -> bool {
     state.is_some_and(|state| state != "Z")
 }
 
-/// Waits for what only time can bring about; the test's own time limit ends it.
-pub(crate) async fn until(mut condition: impl FnMut() -> bool) {
-    while !condition() {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
 /// Waits for a file that the engine touches.
 pub(crate) async fn touched(path: &Path) {
-    until(|| path.exists()).await;
+    until("a touched file", || path.exists()).await;
 }

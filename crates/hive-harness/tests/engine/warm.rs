@@ -6,9 +6,10 @@ use hive_harness::engine::{
     Exit, Purpose,
     outcome::{TurnOutcome, classify},
 };
+use hive_testkit::waiting::until;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::rig::{Rig, Way, fake, run, touched, until};
+use crate::rig::{Rig, Way, fake, run, touched};
 
 #[tokio::test]
 async fn turns_share_a_process() {
@@ -124,7 +125,7 @@ async fn any_doubt_means_a_new_process() {
     expect_new("an error", &rig);
 
     // It speaks after its turn is over: the door closes as soon as that is heard.
-    until(|| !engine.is_warm()).await;
+    until("it is not warm", || !engine.is_warm()).await;
     run(&mut engine, rig.spec("last")).await;
     expect_new("words out of turn", &rig);
     engine.shutdown().await;
@@ -136,7 +137,10 @@ async fn an_idle_agent_keeps_none() {
     rig.options.linger = Duration::from_millis(50);
     let mut engine = rig.engine().await;
     run(&mut engine, rig.spec("one")).await;
-    until(|| rig.record().iter().any(|line| line.get("exit").is_some())).await;
+    until("the exit is recorded", || {
+        rig.record().iter().any(|line| line.get("exit").is_some())
+    })
+    .await;
     assert!(!engine.is_warm());
     let (_, outcome) = run(&mut engine, rig.spec("two")).await;
     assert_eq!(outcome, TurnOutcome::Ok);
@@ -167,7 +171,7 @@ async fn one_that_is_killed_between_turns_costs_no_turn() {
     let pid = rig.record()[0]["pid"].as_u64().expect("a pid");
     let pid = Pid::from_raw(i32::try_from(pid).expect("a pid")).expect("a pid");
     kill_process(pid, Signal::KILL).expect("it is idle");
-    until(|| !engine.is_warm()).await;
+    until("it is not warm", || !engine.is_warm()).await;
     let (ended, outcome) = run(&mut engine, rig.spec("two")).await;
     assert_eq!((outcome, ended.reused), (TurnOutcome::Ok, false));
     engine.shutdown().await;

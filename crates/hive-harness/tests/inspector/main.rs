@@ -55,7 +55,14 @@ impl Stage {
     }
 
     fn call(&self, era: &str, tool: &str, args: &str) -> Output {
-        let call = ["--method", "tools/call", "--tool-name", tool, "--tool-args-json", args];
+        let call = [
+            "--method",
+            "tools/call",
+            "--tool-name",
+            tool,
+            "--tool-args-json",
+            args,
+        ];
         self.run(era, &call)
     }
 }
@@ -72,11 +79,18 @@ async fn m1_the_inspector_lists_every_tool_in_each_era_without_a_complaint() {
         return;
     };
     let toolbox = hive_mcp::hyperhive::toolbox();
-    let known: Vec<_> = toolbox.tools().map(|(tool, _)| tool.name.to_string()).collect();
+    let known: Vec<_> = toolbox
+        .tools()
+        .map(|(tool, _)| tool.name.to_string())
+        .collect();
     for era in ERAS {
         let listed = stage.run(era, &["--method", "tools/list", "--strict"]);
         assert!(listed.status.success(), "{era}: {}", said(&listed));
-        assert_eq!(String::from_utf8_lossy(&listed.stderr), "", "{era}: a schema is not portable");
+        assert_eq!(
+            String::from_utf8_lossy(&listed.stderr),
+            "",
+            "{era}: a schema is not portable"
+        );
         let tools = result(&listed);
         let names = tools["tools"].as_array().unwrap().iter();
         let names: Vec<_> = names.map(|tool| tool["name"].as_str().unwrap()).collect();
@@ -93,7 +107,10 @@ async fn m2_the_inspector_calls_tools_in_each_era() {
         let sent = stage.call(era, "send", r#"{"to":"bob","body":"hi"}"#);
         assert!(sent.status.success(), "{era}: {}", said(&sent));
         let sent = result(&sent);
-        assert!(sent["structuredContent"]["message_id"].is_i64(), "{era}: {sent}");
+        assert!(
+            sent["structuredContent"]["message_id"].is_i64(),
+            "{era}: {sent}"
+        );
         let refused = stage.call(era, "send", r#"{"to":"nobody","body":"hi"}"#);
         assert!(!refused.status.success(), "{era}: {}", said(&refused));
         let text = result(&refused)["content"][0]["text"].to_string();

@@ -62,6 +62,7 @@ impl Tool<Hyperhive> for Ask {
             ttl_seconds: args.ttl_seconds,
             to: args.to,
             key: key(args.key)?,
+            wait: false,
         };
         let asked = hive.call(&ask).await?;
         Ok(Reply {

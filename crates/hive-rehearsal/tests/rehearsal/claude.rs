@@ -1,11 +1,10 @@
 //! The real `claude`, with every request answered by a scenario.
 //!
-//! It is found by `CLAUDE_BIN`, or where `make test` installs it under the target directory. When
-//! there is none the tests say so and pass, unless `HIVE_REQUIRE_CLAUDE` is set.
+//! Without one these tests say that they are skipped (`hive_testkit::claude`).
 
 use std::{
     io::Write,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
@@ -14,8 +13,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::client::start;
-
-const INSTALLED: &str = "claude-cli/node_modules/@anthropic-ai/claude-code-linux-x64/claude";
 
 /// A home and a working directory for one agent.
 struct Agent {
@@ -58,19 +55,7 @@ const TOKEN: With = With {
 };
 
 fn agent() -> Option<Agent> {
-    let target = Path::new(env!("CARGO_BIN_EXE_hive-rehearsal"))
-        .ancestors()
-        .nth(2);
-    let binary = std::env::var_os("CLAUDE_BIN")
-        .map(PathBuf::from)
-        .or_else(|| Some(target?.join(INSTALLED)))
-        .filter(|path| path.is_file());
-    if binary.is_none() {
-        let text = format!("no `claude`: set CLAUDE_BIN, or install it at <target>/{INSTALLED}");
-        assert!(std::env::var_os("HIVE_REQUIRE_CLAUDE").is_none(), "{text}");
-        let mut stderr = std::io::stderr();
-        writeln!(stderr, "SKIPPED, {text}").unwrap();
-    }
+    let binary = hive_testkit::claude::claude()?;
     let dir = tempfile::tempdir().unwrap();
     for name in ["home", "config", "work", "tmp"] {
         std::fs::create_dir(dir.path().join(name)).unwrap();
@@ -78,10 +63,7 @@ fn agent() -> Option<Agent> {
     let settings = json!({"autoCompactEnabled": false}).to_string();
     std::fs::write(dir.path().join("settings.json"), settings).unwrap();
     std::fs::write(dir.path().join("system.md"), "You are ada, an agent.\n").unwrap();
-    Some(Agent {
-        binary: binary?,
-        dir,
-    })
+    Some(Agent { binary, dir })
 }
 
 impl Agent {

@@ -23,6 +23,8 @@ pub struct NewApproval {
     pub hash: String,
     /// Why, in the requester's words.
     pub reason: String,
+    /// The place in the tree of an agent that is asked for.
+    pub parent: Option<String>,
     /// When it falls out.
     pub expires_at: Option<Timestamp>,
 }
@@ -57,12 +59,18 @@ pub struct Approval {
     pub created_at: Timestamp,
     /// When it was decided.
     pub decided_at: Option<Timestamp>,
-    /// What the decider said.
+    /// When what was approved had been done.
+    pub carried_out_at: Option<Timestamp>,
+    /// What the decider said, or why it failed.
     pub note: String,
 }
 
+/// The most approvals that one list holds.
+const MAX_PENDING: u32 = 1_000;
+
 const COLUMNS: &str = "SELECT id, kind, agent, requested_by, commit_ref, diff, hash, reason, \
-                       expires_at, state, created_at, decided_at, note FROM approvals";
+                       parent, expires_at, state, created_at, decided_at, carried_out_at, note \
+                       FROM approvals";
 
 impl Tx<'_> {
     /// Writes a request down.
@@ -72,7 +80,7 @@ impl Tx<'_> {
     pub fn request_approval(&mut self, new: &NewApproval) -> Result<ApprovalId, Refusal> {
         self.conn.execute(
             "INSERT INTO approvals (kind, agent, requested_by, commit_ref, diff, hash, reason, \
-             expires_at, state, created_at) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,0,?9)",
+             parent, expires_at, state, created_at) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,0,?10)",
             params![
                 new.kind,
                 new.agent,
@@ -81,6 +89,7 @@ impl Tx<'_> {
                 new.diff,
                 new.hash,
                 new.reason,
+                new.parent,
                 new.expires_at.map(Timestamp::millis),
                 self.now.millis()
             ],
@@ -88,11 +97,35 @@ impl Tx<'_> {
         Ok(ApprovalId(self.conn.last_insert_rowid()))
     }
 
-    /// Decides an approval. The first decision wins. With `hash`, it holds only for that content.
+    /// An approval as it stands.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`]; [`Refusal::Conflict`] when it was decided before or the content is
-    /// not the one that was looked at.
+    /// [`Refusal::NotFound`].
+    pub fn approval(&self, id: ApprovalId) -> Result<Approval, Refusal> {
+        self.conn
+            .prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?
+            .query_row([id.0], from_row)
+            .optional()?
+            .ok_or(Refusal::NotFound {
+                what: "approval",
+                id: id.to_string(),
+            })
+    }
+
+    /// Approvals that wait for a decision, oldest first.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn pending_approvals(&self) -> Result<Vec<Approval>, Refusal> {
+        Ok(pending(self.conn, MAX_PENDING)?)
+    }
+
+    /// Decides an approval. The first decision wins. With `hash`, it holds only for that content.
+    /// One whose time is up can only become [`ApprovalState::Expired`].
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`]; [`Refusal::Conflict`] when it was decided before, when its time is
+    /// up, or when the content is not the one that was looked at.
     pub fn decide(
         &mut self,
         id: ApprovalId,
@@ -100,20 +133,17 @@ impl Tx<'_> {
         state: ApprovalState,
         note: &str,
     ) -> Result<Approval, Refusal> {
-        let mut approval = self
-            .conn
-            .prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?
-            .query_row([id.0], from_row)
-            .optional()?
-            .ok_or(Refusal::NotFound {
-                what: "approval",
-                id: id.to_string(),
-            })?;
+        let mut approval = self.approval(id)?;
         if approval.state != ApprovalState::Pending {
             let stands = approval.state;
             return Err(Refusal::Conflict(format!(
                 "approval {id} was decided before: {stands:?}"
             )));
+        }
+        let is_over = approval.request.expires_at.is_some_and(|at| at <= self.now);
+        let is_a_decision = matches!(state, ApprovalState::Approved | ApprovalState::Denied);
+        if is_over && is_a_decision {
+            return Err(Refusal::Conflict(format!("approval {id} has expired")));
         }
         if hash.is_some_and(|hash| hash != approval.request.hash) {
             return Err(Refusal::Conflict(format!(
@@ -130,16 +160,114 @@ impl Tx<'_> {
         note.clone_into(&mut approval.note);
         Ok(approval)
     }
-}
 
-impl Tx<'_> {
-    /// Approvals that wait for a decision, oldest first, at most two hundred.
+    /// Shows a request that waits as it is now, because what it would change has changed.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`]; [`Refusal::Conflict`] when it waits no longer.
+    pub fn renew_approval(
+        &mut self,
+        id: ApprovalId,
+        diff: &str,
+        hash: &str,
+    ) -> Result<(), Refusal> {
+        let stands = self.approval(id)?.state;
+        if stands != ApprovalState::Pending {
+            return Err(Refusal::Conflict(format!(
+                "approval {id} was decided before: {stands:?}"
+            )));
+        }
+        self.conn.execute(
+            "UPDATE approvals SET diff = ?2, hash = ?3 WHERE id = ?1",
+            params![id.0, diff, hash],
+        )?;
+        Ok(())
+    }
+
+    /// What was approved has been done, or could not be: `failure` says why.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`]; [`Refusal::Conflict`] when it is not approved, or done already.
+    pub fn carry_out(
+        &mut self,
+        id: ApprovalId,
+        failure: Option<&str>,
+    ) -> Result<Approval, Refusal> {
+        let mut approval = self.approval(id)?;
+        if approval.state != ApprovalState::Approved || approval.carried_out_at.is_some() {
+            return Err(Refusal::Conflict(format!(
+                "approval {id} is not to be carried out: {:?}",
+                approval.state
+            )));
+        }
+        approval.carried_out_at = Some(self.now);
+        if let Some(failure) = failure {
+            approval.state = ApprovalState::Failed;
+            failure.clone_into(&mut approval.note);
+        }
+        self.conn.execute(
+            "UPDATE approvals SET state = ?2, carried_out_at = ?3, note = ?4 WHERE id = ?1",
+            params![
+                id.0,
+                approval.state as i64,
+                self.now.millis(),
+                approval.note
+            ],
+        )?;
+        Ok(approval)
+    }
+
+    /// Approvals that were decided and not carried out: a crash came between.
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn pending_approvals(&self) -> Result<Vec<Approval>, Refusal> {
-        pending(self.conn, 200).map_err(Refusal::Sqlite)
+    pub fn approvals_to_carry_out(&self) -> Result<Vec<Approval>, Refusal> {
+        let sql = format!(
+            "{COLUMNS} WHERE state = 1 AND carried_out_at IS NULL ORDER BY id LIMIT {MAX_PENDING}"
+        );
+        let rows = self
+            .conn
+            .prepare_cached(&sql)?
+            .query_map([], from_row)?
+            .collect::<rusqlite::Result<_>>()?;
+        Ok(rows)
     }
+
+    /// Approvals whose time is up.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn expired_approvals(&self) -> Result<Vec<ApprovalId>, Refusal> {
+        let sql = "SELECT id FROM approvals WHERE state = 0 AND expires_at <= ?1 \
+                   ORDER BY expires_at LIMIT 100";
+        let ids = self
+            .conn
+            .prepare_cached(sql)?
+            .query_map([self.now.millis()], |row| row.get(0).map(ApprovalId))?
+            .collect::<rusqlite::Result<_>>()?;
+        Ok(ids)
+    }
+
+    /// When the next approval falls out.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn next_approval_expiry(&self) -> Result<Option<Timestamp>, Refusal> {
+        let sql = "SELECT min(expires_at) FROM approvals \
+                   WHERE state = 0 AND expires_at IS NOT NULL";
+        let at: Option<i64> = self
+            .conn
+            .prepare_cached(sql)?
+            .query_row([], |row| row.get(0))?;
+        Ok(at.map(Timestamp::from_millis))
+    }
+}
+
+pub(super) fn newest(conn: &Connection, limit: u32) -> rusqlite::Result<Vec<Approval>> {
+    let sql = format!("{COLUMNS} ORDER BY id DESC LIMIT ?1");
+    conn.prepare_cached(&sql)?
+        .query_map([limit], from_row)?
+        .collect()
 }
 
 pub(super) fn pending(conn: &Connection, limit: u32) -> rusqlite::Result<Vec<Approval>> {
@@ -164,9 +292,10 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Approval> {
             diff: row.get(5)?,
             hash: row.get(6)?,
             reason: row.get(7)?,
-            expires_at: time(8)?,
+            parent: row.get(8)?,
+            expires_at: time(9)?,
         },
-        state: match row.get(9)? {
+        state: match row.get(10)? {
             0 => ApprovalState::Pending,
             1 => ApprovalState::Approved,
             2 => ApprovalState::Denied,
@@ -174,8 +303,9 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Approval> {
             5 => ApprovalState::Expired,
             _ => ApprovalState::Failed,
         },
-        created_at: Timestamp::from_millis(row.get(10)?),
-        decided_at: time(11)?,
-        note: row.get(12)?,
+        created_at: Timestamp::from_millis(row.get(11)?),
+        decided_at: time(12)?,
+        carried_out_at: time(13)?,
+        note: row.get(14)?,
     })
 }

@@ -19,6 +19,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0002.sql"),
     include_str!("migrations/0003_reports.sql"),
     include_str!("migrations/0004_turn_in_mail.sql"),
+    include_str!("migrations/0005_approvals.sql"),
     include_str!("migrations/0006_tool_groups.sql"),
 ];
 

@@ -295,6 +295,14 @@ impl Readers {
         self.with(|conn| approvals::pending(conn, MAX_ROWS))
     }
 
+    /// All approvals, newest first.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn approvals(&self) -> rusqlite::Result<Vec<Approval>> {
+        self.with(|conn| approvals::newest(conn, MAX_ROWS))
+    }
+
     /// What the operator granted, and when; agents that are not there have the defaults.
     ///
     /// # Errors

@@ -55,6 +55,13 @@ const SAMPLES: &[&str] = &[
        ('indexed_messages', 0);
      INSERT INTO agents (name, runtime, port, created_at, wanted, engine, generation) \
        VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3);
+     INSERT INTO approvals (kind, agent, requested_by, diff, hash, reason, state, created_at, parent)
+       VALUES ('spawn', 'cid', 'ada', '', 'h', 'help', 0, 6, 'ada');
+     INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
+    "INSERT INTO meta VALUES ('hive_id', '00112233445566778899aabbccddeeff'), \
+       ('indexed_messages', 0);
+     INSERT INTO agents (name, runtime, port, created_at, wanted, engine, generation) \
+       VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3);
      INSERT INTO permissions VALUES ('ada', '[\"meta\"]', '[]', 5, '[\"operator\"]');
      INSERT INTO schedules (agent, prompt, next_at, created_at, fired_at, message, missed) \
        VALUES ('ada', 'go', 8, 7, 7, 1, 2);

@@ -217,6 +217,7 @@ impl Talker {
             multi: false,
             ttl_seconds: expires.then(|| 1 + u32::try_from(self.rng.within(0..4)).unwrap_or(0)),
             to: Some(to),
+            wait: false,
             key: Some(key),
         };
         let asked = self

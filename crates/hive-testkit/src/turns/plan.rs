@@ -1,7 +1,7 @@
 //! What an engine is told to do with a message, run by run: the faults of a campaign.
 //!
 //! A plan travels in the message's own body, so that it is the same whoever delivers it and however
-//! often. Its form is described in `src/bin/fake-engine.rs`.
+//! often. Its form is described in `src/bin/fake-engine/main.rs`.
 
 use std::fmt::Write;
 

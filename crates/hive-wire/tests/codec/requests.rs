@@ -7,9 +7,8 @@ use hive_wire::{
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
-use super::approvals::{agent_approval_requests, host_approval_requests};
-use super::reports::{harness_requests, host_harness_requests};
 use super::{
+    approvals::{agent_approval_requests, host_approval_requests},
     reports::{harness_requests, host_harness_requests},
     tools::{host_tool_requests, tool_requests},
 };
@@ -134,15 +133,19 @@ fn other_agent_requests() -> Vec<BoxedStrategy<Encoded>> {
                 any::<bool>(),
                 option::of(any::<u32>()),
                 option::of(text()),
+                any::<bool>(),
                 option::of(chosen()),
             )
-                .prop_map(|(question, options, multi, ttl_seconds, to, key)| Ask {
-                    question,
-                    options,
-                    multi,
-                    ttl_seconds,
-                    to,
-                    key,
+                .prop_map(|(question, options, multi, ttl_seconds, to, wait, key)| {
+                    Ask {
+                        question,
+                        options,
+                        multi,
+                        ttl_seconds,
+                        to,
+                        wait,
+                        key,
+                    }
                 }),
         ),
         encoded((question_id(), text(), option::of(chosen())).prop_map(

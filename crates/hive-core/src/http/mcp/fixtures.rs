@@ -4,9 +4,18 @@
 //! Served at [`PATH`] by the very mount that serves an agent's tools, in builds with the feature
 //! `mcp-fixtures` and in no others. What goes wrong here is a failed test.
 
+#![expect(
+    deprecated,
+    reason = "the handshake revisions have sampling and logging, and the suite tests them"
+)]
+
 mod rounds;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -59,9 +68,12 @@ pub(in crate::http) struct Fixtures {
 
 impl Fixtures {
     pub(in crate::http) fn new() -> Self {
-        let data = serde_json::from_str(include_str!("fixtures.json"));
+        static DATA: LazyLock<Arc<Data>> = LazyLock::new(|| {
+            let data = serde_json::from_str(include_str!("fixtures.json"));
+            Arc::new(data.expect("the fixtures are what their types say"))
+        });
         Self {
-            data: Arc::new(data.expect("the fixtures are what their types say")),
+            data: Arc::clone(&DATA),
             states: Arc::default(),
         }
     }
@@ -139,7 +151,6 @@ async fn progress(context: &RequestContext<RoleServer>) -> Result<String, ErrorD
     Ok("It is done.".to_owned())
 }
 
-#[expect(deprecated, reason = "the handshake revisions have it, and the suite tests them")]
 async fn sample(context: &RequestContext<RoleServer>, prompt: &str) -> Result<String, ErrorData> {
     let message = SamplingMessage::user_text(prompt);
     let asked = CreateMessageRequestParams::new(vec![message], 100);
@@ -193,7 +204,6 @@ fn no_such_resource(uri: &str) -> ErrorData {
 }
 
 impl ServerHandler for Fixtures {
-    #[expect(deprecated, reason = "the handshake revisions have it, and the suite tests them")]
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -202,8 +212,10 @@ impl ServerHandler for Fixtures {
             .enable_completions()
             .enable_logging()
             .build();
-        ServerConfig::new(capabilities)
-            .with_server_info(Implementation::new("hyperhive-fixtures", env!("CARGO_PKG_VERSION")))
+        ServerConfig::new(capabilities).with_server_info(Implementation::new(
+            "hyperhive-fixtures",
+            env!("CARGO_PKG_VERSION"),
+        ))
     }
 
     async fn list_tools(
@@ -273,7 +285,8 @@ impl ServerHandler for Fixtures {
         let content = match (self.data.contents.get(uri), id) {
             (Some(content), _) => content.clone(),
             (None, Some(id)) => {
-                let text = json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
+                let text =
+                    json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
                 let kind = "application/json";
                 parsed(json!({"uri": uri, "mimeType": kind, "text": text.to_string()}))?
             }

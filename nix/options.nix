@@ -1,0 +1,353 @@
+# Every option of an agent beneath `hyperhive`: the same as in agent.toml, in camel case.
+# `docs/configuration.md` has one table for both; a test compares the three.
+{
+  config,
+  lib,
+  pkgs,
+  ...
+}:
+let
+  inherit (lib) mkOption types;
+  cfg = config.hyperhive;
+  isHttp = url: builtins.match "https?://[^[:space:]@]+" url != null;
+  httpUrl = types.addCheck types.str isHttp // {
+    description = "http(s) address";
+  };
+  httpUrlOrNone = types.addCheck types.str (url: url == "" || isHttp url) // {
+    description = "http(s) address or nothing";
+  };
+  orNull = type: mkOption {
+    type = types.nullOr type;
+    default = null;
+  };
+  target = "[A-Za-z0-9_][A-Za-z0-9_./-]*";
+  targets = lib.mapAttrsToList (name: file: {
+    inherit name;
+    target = if file.target == null then name else file.target;
+  }) cfg.frontend.extraFiles;
+in
+{
+  options.hyperhive = {
+    model = mkOption {
+      type = types.nullOr types.str;
+      default = null;
+      example = "sonnet";
+      description = "The model, until the operator chooses another; the hive's default when null.";
+    };
+    engine = mkOption {
+      type = types.nullOr types.str;
+      default = null;
+      description = "`claude`, `native` or a command; the hive's default when null.";
+    };
+    runtime = mkOption {
+      type = types.enum [
+        "auto"
+        "nixos"
+      ];
+      default = "auto";
+      description = "Where it runs. An agent that has an agent.nix runs in a NixOS container.";
+    };
+    autoCompact = mkOption {
+      type = types.bool;
+      default = true;
+      description = "Whether the session is compacted before it is full; a full one always is.";
+    };
+    hiveName = mkOption {
+      type = types.nullOr types.str;
+      default = null;
+      description = "The hive's name in its prompt; the host's when null.";
+    };
+    swarmName = mkOption {
+      type = types.nullOr types.str;
+      default = null;
+      description = "The swarm's name in its prompt; the host's when null.";
+    };
+    icon = mkOption {
+      type = types.nullOr types.path;
+      default = null;
+      example = lib.literalExpression "./icon.svg";
+      description = "An SVG shown on its page and its card; the hive's mark when null.";
+    };
+    allowedRecipients = mkOption {
+      type = types.listOf types.str;
+      default = [ ];
+      example = [ "operator" ];
+      description = "Whom it may write to; everybody when empty. Its parent is always reachable.";
+    };
+    network = mkOption {
+      type = types.enum [
+        "auto"
+        "gateway"
+        "none"
+        "host"
+      ];
+      default = "auto";
+      description = "What it reaches: the model and the world through the host's proxy, the model alone, or all that the host reaches.";
+    };
+    toolGroups = mkOption {
+      type = types.listOf types.str;
+      default = [ ];
+      description = "Tool groups that it asks for; the operator grants them.";
+    };
+    capabilities = mkOption {
+      type = types.listOf types.str;
+      default = [ ];
+      description = "Capabilities that it asks for; the operator grants them.";
+    };
+    claudeMarketplaces = mkOption {
+      type = types.listOf types.str;
+      default = [ "anthropics/claude-plugins-official" ];
+      description = "Where plugins of Claude Code come from.";
+    };
+    claudePlugins = mkOption {
+      type = types.listOf types.str;
+      default = [ ];
+      example = [ "formatter@my-marketplace" ];
+      description = "Plugins that are installed at every boot.";
+    };
+    claudePluginsAutoUpdate = mkOption {
+      type = types.bool;
+      default = false;
+      description = "Whether the marketplaces are updated before that.";
+    };
+    dashboardLinks = mkOption {
+      default = [ ];
+      description = "Links on its card and its page.";
+      type = types.listOf (
+        types.submodule {
+          options = {
+            label = mkOption {
+              type = types.str;
+              description = "What it says.";
+            };
+            url = mkOption {
+              type = httpUrl;
+              description = "Where it leads.";
+            };
+            icon = mkOption {
+              type = types.str;
+              default = "";
+              description = "A sign before it.";
+            };
+          };
+        }
+      );
+    };
+    env = mkOption {
+      type = types.attrsOf types.str;
+      default = { };
+      description = "Further variables of its environment.";
+    };
+    frontend = {
+      dist = mkOption {
+        type = types.nullOr types.path;
+        default = null;
+        description = "A directory that replaces its page; the hive's own when null.";
+      };
+      extraFiles = mkOption {
+        default = { };
+        description = "Files and directories that its page's port serves besides, by what they are served under.";
+        type = types.attrsOf (
+          types.submodule {
+            options = {
+              source = mkOption {
+                type = types.path;
+                description = "A file or directory.";
+              };
+              target = mkOption {
+                type = types.nullOr types.str;
+                default = null;
+                description = "What it is served under; the attribute's name when null.";
+              };
+            };
+          }
+        );
+      };
+    };
+    forge.url = mkOption {
+      type = httpUrlOrNone;
+      default = "http://localhost:3000";
+      description = "The forge that its tools use; empty for none.";
+    };
+    matrix.url = mkOption {
+      type = httpUrlOrNone;
+      default = "http://localhost:8008";
+      description = "The Matrix homeserver that it uses; empty for none.";
+    };
+    cargo.shortMessages = mkOption {
+      type = types.bool;
+      default = true;
+      description = "Whether cargo prints short messages in background commands.";
+    };
+    user = {
+      name = mkOption {
+        type = types.nullOr (types.strMatching "[a-z_][a-z0-9_-]{0,30}");
+        default = null;
+        description = "The name of its unix user; `agent` when null.";
+      };
+      uid = mkOption {
+        type = types.nullOr (types.ints.between 1000 60000);
+        default = null;
+        description = "The number of its unix user; 1000 when null.";
+      };
+      gid = mkOption {
+        type = types.nullOr (types.ints.between 1000 60000);
+        default = null;
+        description = "The number of its group; that of the user when null.";
+      };
+      passwordlessSudo = mkOption {
+        type = types.bool;
+        default = true;
+        description = "Whether it may become root inside the container without a password.";
+      };
+    };
+    mcpServers = mkOption {
+      default = { };
+      description = "Further MCP servers: a command, or an address.";
+      type = types.attrsOf (
+        types.submodule {
+          options = {
+            command = mkOption {
+              type = types.nullOr types.str;
+              default = null;
+              description = "The program that is it.";
+            };
+            args = mkOption {
+              type = types.listOf types.str;
+              default = [ ];
+              description = "Its arguments.";
+            };
+            env = mkOption {
+              type = types.attrsOf types.str;
+              default = { };
+              description = "Its environment.";
+            };
+            url = mkOption {
+              type = types.nullOr httpUrl;
+              default = null;
+              description = "Where it is reached, instead of a command.";
+            };
+            allowedTools = mkOption {
+              type = types.nullOr (types.listOf (types.strMatching "[A-Za-z0-9_-]{1,128}"));
+              default = null;
+              description = "Its tools that may be used; all of them when null.";
+            };
+          };
+        }
+      );
+    };
+    mounts = mkOption {
+      default = [ ];
+      description = "Directories of the host that it sees.";
+      type = types.listOf (
+        types.submodule {
+          options = {
+            source = mkOption {
+              type = types.strMatching "/[^:]*";
+              description = "Where it lies on the host.";
+            };
+            target = mkOption {
+              type = types.nullOr (types.strMatching "/[^:]*");
+              default = null;
+              description = "Where the agent sees it; at the same path when null.";
+            };
+            writable = mkOption {
+              type = types.bool;
+              default = false;
+              description = "Whether it may change it.";
+            };
+          };
+        }
+      );
+    };
+    limits = {
+      memoryMib = orNull types.ints.positive // {
+        description = "Memory of all of its processes, in MiB.";
+      };
+      pids = orNull types.ints.positive // {
+        description = "Processes and threads.";
+      };
+      cpuPercent = orNull types.ints.positive // {
+        description = "Processor time, in hundredths of a processor.";
+      };
+      fileMib = orNull types.ints.positive // {
+        description = "The largest single file, in MiB.";
+      };
+    };
+    budget = {
+      tokens = orNull types.ints.unsigned // {
+        description = "What it may use in a day, in tokens of every kind.";
+      };
+      usd = orNull types.numbers.nonnegative // {
+        description = "What it may spend in a day, in US dollars.";
+      };
+    };
+
+    # Beneath here is what the templates make of it; none of it is for an agent.nix.
+    staticDir = mkOption {
+      type = types.nullOr types.package;
+      internal = true;
+      readOnly = true;
+      description = "The files of its page, merged.";
+    };
+  };
+
+  config = {
+    hyperhive.staticDir =
+      if cfg.frontend.extraFiles == { } && cfg.frontend.dist == null then
+        null
+      else
+        pkgs.runCommand "hyperhive-static" { } (
+          ''
+            mkdir $out
+          ''
+          + lib.optionalString (cfg.frontend.dist != null) ''
+            cp -r ${cfg.frontend.dist}/. $out/
+            chmod -R u+w $out
+          ''
+          + lib.concatMapStrings (
+            file:
+            let
+              to = lib.escapeShellArg file.target;
+            in
+            ''
+              if [ -e $out/${to} ]; then
+                echo "frontend.extraFiles: ${file.target} is there already" >&2
+                exit 1
+              fi
+              mkdir -p "$(dirname $out/${to})"
+              cp -r ${cfg.frontend.extraFiles.${file.name}.source} $out/${to}
+              chmod -R u+w $out/${to}
+            ''
+          ) targets
+        );
+
+    assertions =
+      map (file: {
+        assertion =
+          builtins.match target file.target != null
+          && !(lib.elem ".." (lib.splitString "/" file.target));
+        message = "hyperhive.frontend.extraFiles: `${file.target}` has to begin with a letter, a digit or `_`, and go on with those and `./-`, without `..`";
+      }) targets
+      ++ [
+        {
+          assertion = lib.allUnique (map (file: file.target) targets);
+          message = "hyperhive.frontend.extraFiles: two files are served under one name";
+        }
+      ]
+      ++ lib.mapAttrsToList (name: server: {
+        assertion = (server.command == null) != (server.url == null);
+        message = "hyperhive.mcpServers.${name} needs either a `command` or a `url`";
+      }) cfg.mcpServers
+      ++ lib.mapAttrsToList (name: _: {
+        assertion = !(lib.elem name [ "hyperhive" "bash" "matrix" "forge" ]);
+        message = "hyperhive.mcpServers.${name} is a server of the hive's own";
+      }) cfg.mcpServers
+      ++ map (name: {
+        assertion =
+          builtins.match "(HIVE_|HYPERHIVE_|ANTHROPIC_|CLAUDE_|OPENAI_|LD_).*" name == null
+          && !(lib.elem name [ "PATH" "HOME" "SHELL" "USER" ]);
+        message = "hyperhive.env.${name} is a variable that the hive or the system sets";
+      }) (lib.attrNames cfg.env);
+  };
+}
