@@ -34,7 +34,7 @@ help: ## List the targets
 
 .PHONY: up
 up: ## Build and start a hive in the foreground; Ctrl-C stops it (ROOT=dir PORT=n)
-	@scripts/setup.sh build
+	@scripts/setup.sh up
 	@$(MAKE) --no-print-directory web
 	$(CARGO) build --release $(LOCKED) $(SHIPPED) --bins
 	@exec $(TARGET_DIR)/release/hive-c0re $${ROOT:+--root "$$ROOT"} up $${PORT:+--port "$$PORT"}

@@ -2,6 +2,7 @@
 {
   lib,
   buildNpmPackage,
+  importNpmLock,
 }:
 buildNpmPackage {
   pname = "hyperhive-frontend";
@@ -10,8 +11,9 @@ buildNpmPackage {
     root = ../web;
     fileset = lib.fileset.fileFilter (file: !file.hasExt "md") ../web;
   };
-  # `prefetch-npm-deps web/package-lock.json` prints it; a build with a wrong one names the right one.
-  npmDepsHash = lib.fakeHash;
+  # The lock file names every hash already.
+  npmDeps = importNpmLock { npmRoot = ../web; };
+  inherit (importNpmLock) npmConfigHook;
   installPhase = ''
     runHook preInstall
     cp -r dist $out

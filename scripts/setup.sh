@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that this machine has what a purpose needs: scripts/setup.sh [build|lint|test|bench|soak]
+# Makes sure that this machine has what a purpose needs: scripts/setup.sh [build|up|lint|test|bench|soak]
 #
 # Missing Debian/Ubuntu packages are installed when we are root or sudo asks for no password, missing
 # cargo tools with `cargo install`. What cannot be installed is printed as one command line, with exit
@@ -26,6 +26,7 @@ readonly RUSTUP='curl --proto =https --tlsv1.2 -sSf https://sh.rustup.rs | sh -s
 
 purpose=${1:-build}
 packages=()   # Debian packages to install
+wished=()     # Debian packages that make things better, and without which things go on
 components=() # rustup components to add
 tools=()      # cargo tools to install, as arguments of `cargo install`
 engines=()    # npm packages to install for the tests, below the target directory
@@ -132,6 +133,17 @@ check_mcp_tools() {
 	done
 }
 
+# What agents are isolated with. The first is what a hive takes; the tests run all of them.
+check_runtimes() {
+	need bwrap bubblewrap
+	need systemd-nspawn systemd-container
+	need podman podman
+	# Podman needs something that makes containers, on hosts of either kind, and a first process.
+	need runc runc
+	have catatonit || [[ -x /usr/libexec/podman/catatonit ]] || packages+=(catatonit)
+	need newuidmap uidmap
+}
+
 check_bench() {
 	need redis-server redis-server
 	have_postgres || packages+=(postgresql)
@@ -155,7 +167,7 @@ install_peers() {
 
 # Fills the lists with what the purpose lacks.
 check() {
-	packages=() components=() tools=() engines=() mcp_tools=() commands=()
+	packages=() wished=() components=() tools=() engines=() mcp_tools=() commands=()
 	check_build
 	case $purpose in
 	build) ;;
@@ -164,14 +176,18 @@ check() {
 		check_lint
 		check_nextest
 		need socat socat
-		need bwrap bubblewrap
+		check_runtimes
 		check_claude
 		check_mcp_tools
 		;;
-	bench) check_bench ;;
+	bench)
+		check_bench
+		check_runtimes
+		;;
+	up) have bwrap || wished+=(bubblewrap) ;;
 	soak) check_nextest ;;
 	*)
-		echo "usage: ${0##*/} [build|lint|test|bench|soak]" >&2
+		echo "usage: ${0##*/} [build|up|lint|test|bench|soak]" >&2
 		exit 2
 		;;
 	esac
@@ -194,16 +210,16 @@ install_packages() {
 		"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
 		apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3
 	)
-	say "installing packages: ${packages[*]}"
+	say "installing packages: $*"
 	# One broken source must not hide the others, so the install decides.
 	"${apt[@]}" update </dev/null >&2 || say 'apt-get update failed; trying with the lists at hand'
-	"${apt[@]}" install -y --no-install-recommends "${packages[@]}" </dev/null >&2
+	"${apt[@]}" install -y --no-install-recommends "$@" </dev/null >&2
 }
 
 # Each step may fail; the second check then says what is still missing.
 install() {
-	if ((${#packages[@]})) && may_install_packages; then
-		install_packages || say 'apt-get install failed'
+	if ((${#packages[@]} + ${#wished[@]})) && may_install_packages; then
+		install_packages "${packages[@]}" "${wished[@]}" || say 'apt-get install failed'
 	fi
 	if ((${#components[@]})) && have rustup; then
 		rustup component add "${components[@]}" </dev/null >&2 || say 'rustup component add failed'
@@ -231,14 +247,6 @@ npm_install() {
 		--prefix "$dir" "$@"
 }
 
-# What is not worth stopping for.
-mention() {
-	if ((${#mcp_tools[@]})); then
-		say "tests with the MCP Inspector and the conformance suite are skipped, without:"
-		say "  npm install --force --ignore-scripts --no-save --prefix $mcp_tools_dir ${mcp_tools[*]}"
-	fi
-}
-
 explain() {
 	local lines=() sudo='' line
 	if ((${#packages[@]})); then
@@ -262,12 +270,23 @@ explain() {
 	printf '  %s\n' "${line# && }" >&2
 }
 
+# Says what would be better, and lets things go on.
+explain_wished() {
+	if ((${#wished[@]})); then
+		say "agents run WITHOUT ISOLATION until you install: ${wished[*]}"
+	fi
+	if ((${#mcp_tools[@]})); then
+		say "tests with the MCP Inspector and the conformance suite are skipped until you run:"
+		say "  npm install --force --ignore-scripts --no-save --prefix $mcp_tools_dir ${mcp_tools[*]}"
+	fi
+}
+
 check
-nothing_missing && ((${#mcp_tools[@]} == 0)) && exit 0
+nothing_missing && ((${#wished[@]} + ${#mcp_tools[@]} == 0)) && exit 0
 install
 hash -r
 check
-mention
+explain_wished
 nothing_missing && exit 0
 explain
 exit 1

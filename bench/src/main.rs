@@ -1,10 +1,9 @@
 //! Side-by-side benchmarks: the hive's message queue against what people use instead, turns of the
-//! loop against the bare engine, the native engine against others, and calls of tools against a bare
-//! MCP server.
+//! loop against the bare engine, the native engine against others, containers of agents against the
+//! bare tools, and calls of tools against a bare MCP server.
 //!
-//! `cargo run --release -p bench -- [queue|loop|engine|tools] [--quick]` starts everything it needs,
-//! prints a table and writes `bench/results/queue.json`, `loop.json`, `engine.json` and `tools.json`.
-//! See `docs/benchmarks.md`.
+//! `cargo run --release -p bench -- [queue|loop|engine|runtimes|tools] [--quick]` starts everything it
+//! needs, prints a table and writes a file per suite below `bench/results`. See `docs/benchmarks.md`.
 
 mod conn;
 mod engines;
@@ -15,6 +14,7 @@ mod pin;
 mod process;
 mod report;
 mod results;
+mod runtimes;
 mod site;
 mod stats;
 mod suite;
@@ -44,6 +44,7 @@ fn main() -> Result<()> {
             Suite::Queue => interruptible(queue(&options)).await,
             Suite::Loop => interruptible(turn_loop::run(&options)).await,
             Suite::Engine => interruptible(engines::run(&options)).await,
+            Suite::Runtimes => interruptible(runtimes::run(&options)).await,
             Suite::Tools => interruptible(tools::run(&options)).await,
             Suite::McpEcho => tools::echo::serve().await,
             Suite::Attack => {
@@ -54,6 +55,7 @@ fn main() -> Result<()> {
                 interruptible(queue(&options)).await?;
                 interruptible(turn_loop::run(&options)).await?;
                 interruptible(engines::run(&options)).await?;
+                interruptible(runtimes::run(&options)).await?;
                 interruptible(tools::run(&options)).await
             }
         }

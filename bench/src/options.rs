@@ -57,6 +57,8 @@ pub(crate) enum Suite {
     Loop,
     /// The native engine against claude, codex and gemini.
     Engine,
+    /// Agents in each runtime against the bare tools, and many that are idle.
+    Runtimes,
     /// A call of an agent's tool against a bare MCP server, and an agent under attack.
     Tools,
     /// The echo server of the ping-pong peer.

@@ -36,6 +36,8 @@ mod start;
 mod status;
 mod wake;
 
+pub(crate) use once::Once;
+
 use std::{sync::Arc, time::Duration};
 
 use hive_wire::{
@@ -69,6 +71,8 @@ pub(crate) struct Caller {
     pub(crate) approvals: Arc<Approvals>,
     pub(crate) config: Arc<Config>,
     pub(crate) paths: Paths,
+    /// Whether engines go through the gateway, which counts what they spend.
+    pub(crate) is_gated: bool,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
 }
@@ -143,6 +147,10 @@ impl Caller {
             Request::PostState(command) => post_state::run(self, command, outbox.expect(id)),
             Request::PostEvents(command) => post_events::run(self, command, outbox.expect(id)),
             Request::Control(command) => control::run(self, command, outbox.expect(id)),
+            Request::RequestSpawn(command) => request_spawn::run(self, command, outbox.expect(id)),
+            Request::RequestApplyCommit(command) => {
+                request_apply_commit::run(self, command, outbox.expect(id));
+            }
             Request::GetPermissions(command) => {
                 get_permissions::run(command, &grants, outbox.expect(id));
             }

@@ -15,7 +15,10 @@ mod values;
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context, bail, ensure};
-use hive_wire::{host::Runtime, text};
+use hive_wire::{
+    host::{Network, Runtime},
+    text,
+};
 use serde::Deserialize;
 
 use crate::repos::Tree;
@@ -56,7 +59,7 @@ pub(crate) struct AgentConfig {
     pub(crate) icon: Option<RepoPath>,
     /// Whom it may write to; everybody when empty.
     pub(crate) allowed_recipients: Vec<Word>,
-    /// What it reaches of the network.
+    /// What it reaches of the network; what `hive.toml` says when it is `auto`.
     pub(crate) network: Network,
     /// Tool groups that it asks for.
     pub(crate) tool_groups: Vec<Word>,
@@ -101,21 +104,6 @@ impl Default for Yes {
     fn default() -> Self {
         Self(true)
     }
-}
-
-/// What an agent reaches of the network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Network {
-    /// What `hive.toml` says.
-    #[default]
-    Auto,
-    /// The model, and the world through the host's egress proxy.
-    Gateway,
-    /// The model alone.
-    None,
-    /// Whatever the host reaches, its own services included.
-    Host,
 }
 
 /// Sources of plugins.

@@ -26,6 +26,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{agent_config::Configs, broker::Broker, repos::Repos};
 
+pub(crate) use carry_out::trial as comes_up;
 pub(crate) use decide::{approve, deny};
 pub(crate) use news::{Outcome, happened, resolved};
 pub(crate) use request::Requester;

@@ -37,6 +37,7 @@ mod man;
 mod model;
 mod new_session;
 mod out;
+mod pause;
 mod pending;
 mod permissions;
 mod questions;
@@ -45,9 +46,11 @@ mod receipt;
 mod redeliver;
 mod request_spawn;
 mod restart;
+mod resume;
 mod schedules;
 mod send;
 mod spawn;
+mod spend;
 mod start;
 mod stats;
 mod status;
@@ -59,6 +62,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod update_all;
 mod usage;
 mod welcome;
 
@@ -160,6 +164,8 @@ pub enum ClientCommand {
     Restart(restart::RestartArgs),
     /// Make everything of an agent anew, then stop and start it.
     Rebuild(rebuild::RebuildArgs),
+    /// Make every agent anew that was made with another revision of the hive.
+    UpdateAll(update_all::UpdateAllArgs),
     /// Stop every agent that the hive runs.
     StopAll(stop_all::StopAllArgs),
     /// Remove an agent; its mail, state and credentials stay.
@@ -210,6 +216,12 @@ pub enum ClientCommand {
     Login(login::LoginArgs),
     /// End the wait for a usage limit, for every agent on the same credential.
     Lift(lift::LiftArgs),
+    /// Let an agent, or the whole hive, begin no turn; mail waits.
+    Pause(pause::PauseArgs),
+    /// Let an agent, or the whole hive, begin turns again.
+    Resume(resume::ResumeArgs),
+    /// Show what agents spent, and how today's budgets stand.
+    Spend(spend::SpendArgs),
     /// Show an agent's turns, newest first.
     Turns(turns::TurnsArgs),
     /// Show what the turns add up to, by agent and day.
@@ -266,6 +278,7 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Start(args) => args.run(host, out).await,
         ClientCommand::Restart(args) => args.run(host, out).await,
         ClientCommand::Rebuild(args) => args.run(host, out).await,
+        ClientCommand::UpdateAll(args) => args.run(host, out).await,
         ClientCommand::StopAll(args) => args.run(host, out).await,
         ClientCommand::Destroy(args) => args.run(host, out).await,
         ClientCommand::Pending(args) => args.run(host, out).await,
@@ -291,6 +304,9 @@ async fn dispatch(command: ClientCommand, places: &Places, out: &mut Out) -> Res
         ClientCommand::Model(args) => args.run(host, out).await,
         ClientCommand::Login(args) => args.run(host, out).await,
         ClientCommand::Lift(args) => args.run(host, out).await,
+        ClientCommand::Pause(args) => args.run(host, out).await,
+        ClientCommand::Resume(args) => args.run(host, out).await,
+        ClientCommand::Spend(args) => args.run(host, out).await,
         ClientCommand::Turns(args) => args.run(host, out).await,
         ClientCommand::Stats(args) => args.run(host, out).await,
         ClientCommand::Link(args) => args.run(host, out).await,

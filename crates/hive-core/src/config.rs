@@ -1,14 +1,21 @@
 //! `hive.toml`: everything is optional, and a word that means nothing is an error.
 
+mod agent_limits;
 mod engine;
+mod network;
 
 use std::{io, ops::RangeInclusive, path::Path, time::Duration};
 
 use anyhow::Context;
-use hive_wire::{host::Runtime, text};
+use hive_wire::{
+    host::{Network, Runtime},
+    text,
+};
 use serde::{Deserialize, de};
 
+pub use agent_limits::AgentLimits;
 pub use engine::{Engine, EngineEnv};
+pub use network::{Budget, Egress};
 
 use crate::permissions::Rate;
 
@@ -42,6 +49,8 @@ pub struct Hive {
     pub root_agent: String,
     /// How prompts speak of the operator.
     pub operator_pronouns: String,
+    /// What all agents together may spend in a day.
+    pub budget: Budget,
 }
 
 impl Default for Hive {
@@ -52,6 +61,7 @@ impl Default for Hive {
             swarm: None,
             root_agent: "ruth".to_owned(),
             operator_pronouns: "she/her".to_owned(),
+            budget: Budget::default(),
         }
     }
 }
@@ -106,8 +116,16 @@ impl<'de> Deserialize<'de> for PortRange {
 pub struct Agents {
     /// Where they run.
     pub runtime: Runtime,
+    /// What they may reach of the network.
+    pub network: Network,
+    /// Where the egress proxy lets them go.
+    pub egress: Egress,
+    /// What each of them may spend in a day.
+    pub budget: Budget,
     /// Which model they use.
     pub model: String,
+    /// How much they may use.
+    pub limits: AgentLimits,
     /// How often an agent that keeps ending is started again before it counts as failed.
     pub restarts: u32,
     /// The pause before the first of these starts, in milliseconds; it doubles.
@@ -116,25 +134,42 @@ pub struct Agents {
     pub stop_secs: u32,
     /// How many seconds an agent gets to come up with a new configuration.
     pub trial_secs: u32,
+    /// How many seconds pass before everything is compared anew, whether something happened or not.
+    pub look_secs: u32,
 }
 
 impl Default for Agents {
     fn default() -> Self {
         Self {
             runtime: Runtime::Auto,
+            network: Network::Auto,
+            egress: Egress::default(),
+            budget: Budget::default(),
             model: "haiku".to_owned(),
+            limits: AgentLimits::default(),
             restarts: 5,
             restart_delay_ms: 1_000,
             stop_secs: 20,
             trial_secs: 60,
+            look_secs: 60,
         }
     }
 }
 
 impl Agents {
+    /// What an agent reaches of the network that asks for `own` and runs in `runtime`.
+    pub(crate) fn network(&self, own: Network, runtime: Runtime) -> Network {
+        own.or(self.network).in_runtime(runtime)
+    }
+
     /// How long an agent gets to end before it is killed.
     pub fn stop_grace(&self) -> Duration {
         Duration::from_secs(self.stop_secs.into())
+    }
+
+    /// How long it takes until everything is compared anew.
+    pub fn look_again(&self) -> Duration {
+        Duration::from_secs(self.look_secs.max(1).into())
     }
 
     fn check(&self) -> anyhow::Result<()> {
@@ -142,7 +177,9 @@ impl Agents {
             !self.model.trim().is_empty(),
             "agents.model must name a model, such as \"haiku\""
         );
-        Ok(())
+        self.budget.check("agents.budget")?;
+        self.egress.check()?;
+        self.limits.check()
     }
 }
 
@@ -280,6 +317,7 @@ impl Config {
         config.limits.check()?;
         config.engine.check()?;
         config.agents.check()?;
+        config.hive.budget.check("hive.budget")?;
         Ok(config)
     }
 }

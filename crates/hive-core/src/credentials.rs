@@ -64,9 +64,9 @@ pub(crate) struct Limit {
 
 impl Limit {
     /// The limit that a report tells of.
-    pub(crate) fn reported(by: &AgentName, report: &PostState, now: Timestamp) -> Self {
+    pub(crate) fn reported(by: &AgentName, resets_at: Option<Timestamp>, now: Timestamp) -> Self {
         Self {
-            until: believed(report.resets_at, now),
+            until: believed(resets_at, now),
             met_by: by.clone(),
         }
     }
@@ -167,7 +167,7 @@ mod tests {
             (None, 300_000),
         ] {
             let report = report(HarnessStatus::RateLimited, resets_in);
-            let limit = Limit::reported(&name("ada"), &report, NOW);
+            let limit = Limit::reported(&name("ada"), report.resets_at, NOW);
             assert_eq!(limit.until.millis() - NOW.millis(), waits, "{resets_in:?}");
         }
     }

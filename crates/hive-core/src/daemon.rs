@@ -1,6 +1,7 @@
 //! The daemon's life on one page: config → build → run → signal → drain.
 
 mod crew;
+mod rounds;
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +17,7 @@ use hive_store::{
     event_log::{self, EventLog},
     sqlite::{self, AgentRecord, RootLock},
 };
-use hive_wire::{AgentName, Timestamp};
+use hive_wire::{AgentName, Timestamp, host};
 use tokio::{
     net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
@@ -30,19 +31,24 @@ use crate::{
     approvals::{self, Approvals},
     broker::{Parts, Writer},
     config::Config,
+    gateway::{Books, Shelf},
     harnesses::Harnesses,
     host_commands::Host,
     metrics::Metrics,
     model::Rehearsal,
     paths::Paths,
+    pauses::Pauses,
     permissions::Gate,
     repos::Repos,
     roster::Roster,
     server::{Limits, Listener},
+    updates,
 };
 
 /// How long connections get to finish once the daemon stops.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long the gateway gets to end what goes through it.
+const GATEWAY_GRACE: Duration = Duration::from_secs(1);
 /// The largest event in the log: what a harness may post, and the labels around it.
 const MAX_EVENT: usize = hive_wire::report::MAX_EVENT_DATA + 4 * 1024;
 
@@ -101,8 +107,9 @@ impl Running {
         let (http, address) = listen(&config, setup.port).await?;
         let doors = Arc::new(Access::open(&paths.operator_token(), &paths.sessions())?);
         let means = crew::Means::find(setup.mode, &paths, &config, &agents).await?;
-        let harnesses = know_harnesses(&readers, &events, means.is_shared())?;
         let gate = open_gate(&readers, &config)?;
+        let pauses = Pauses::new(readers.pauses().context("cannot read who is paused")?);
+        let harnesses = know_harnesses(&readers, &events, pauses.clone(), means.is_shared())?;
 
         let repos = Repos::new(&paths.state);
         repos.prepare()?;
@@ -112,6 +119,7 @@ impl Running {
         let parts = Parts {
             store,
             roster: Roster::new(agents.iter().cloned()),
+            pauses,
             config: Arc::clone(&config),
             events: Arc::clone(&events),
             metrics: Arc::clone(&metrics),
@@ -130,9 +138,19 @@ impl Running {
             stop: &stop,
         };
         let supervisor = crew::supervisor(&means, &around);
+        let books = Arc::new(Books::new(Shelf {
+            broker: broker.clone(),
+            harnesses: Arc::clone(&harnesses),
+            events: Arc::clone(&events),
+            config: Arc::clone(&config),
+            configs: Arc::clone(&configs),
+        }));
+        let gateway = crew::gateway(&means, &config, &books)?;
         let approvals = Approvals::new(&configs, &repos, &broker, paths.root.clone(), &tasks);
         let host = Arc::new(Host {
             supervisor,
+            gateway,
+            books,
             approvals: Arc::new(approvals),
             paths,
             broker,
@@ -143,6 +161,7 @@ impl Running {
             access: doors,
             metrics,
             lifecycle: tokio::sync::Mutex::new(()),
+            updating: tokio::sync::Mutex::new(()),
             sockets: Mutex::new(BTreeMap::new()),
             pages: Mutex::new(BTreeMap::new()),
             tasks: tasks.clone(),
@@ -152,10 +171,18 @@ impl Running {
             config: Arc::clone(&config),
         });
         open_doors(&host, &agents, http, address)?;
+        tasks.spawn(crew::new_days(Arc::clone(&host)));
         crew::muster(&host, &means, &agents).await;
+        rounds::resume(&host, &agents);
+        tasks.spawn(rounds::go(Arc::clone(&host)));
         listen_for_operator(&host)?;
         let early = Arc::clone(&host);
-        tasks.spawn(async move { approvals::take_up(&early).await });
+        tasks.spawn(async move {
+            approvals::take_up(&early).await;
+            if let Err(error) = updates::update_all(&early).await {
+                tracing::warn!(%error, "agents were not updated");
+            }
+        });
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {
             host,
@@ -186,9 +213,9 @@ impl Running {
         Ok(format!("{}/#code={code}", self.host.dashboard))
     }
 
-    /// The agents that the hive runs, by name.
-    pub fn crew(&self) -> Vec<AgentName> {
-        self.host.supervisor.names()
+    /// The agents that the hive runs, by name, and what runs them.
+    pub fn crew(&self) -> Vec<(AgentName, host::Runtime)> {
+        self.host.supervisor.crew()
     }
 
     /// Whether a rehearsed model answers instead of a real one.
@@ -222,6 +249,10 @@ impl Running {
                 () = self.host.supervisor.stop_for_now() => {}
                 _ = self.signals.next() => self.host.supervisor.kill_for_now().await,
             }
+        }
+        // What goes through the gateway is cut and counted while there is somebody to count it.
+        if let Some(gateway) = &self.host.gateway {
+            gateway.shut(GATEWAY_GRACE).await;
         }
         self.host.broker.stop();
         // The broker first: it answers everybody who waits, and those answers still go out.
@@ -278,12 +309,13 @@ fn open_events(paths: &Paths, config: &Config) -> anyhow::Result<Arc<EventLog>> 
 fn know_harnesses(
     readers: &hive_store::Readers,
     events: &Arc<EventLog>,
+    pauses: Pauses,
     has_shared_key: bool,
 ) -> anyhow::Result<Arc<Harnesses>> {
     let lines = readers
         .status_lines()
         .context("cannot read what the agents say of themselves")?;
-    let harnesses = Harnesses::new(Arc::clone(events), lines, has_shared_key);
+    let harnesses = Harnesses::new(Arc::clone(events), lines, pauses, has_shared_key);
     Ok(Arc::new(harnesses))
 }
 
@@ -304,8 +336,12 @@ fn open_doors(
     address: SocketAddr,
 ) -> anyhow::Result<()> {
     for agent in agents {
-        host.open_socket(&agent.name)
+        host.open_socket(&agent.name, agent.runtime)
             .with_context(|| format!("cannot open the socket of {}", agent.name))?;
+        if agent.runtime != host::Runtime::None {
+            host.open_gateway(agent)
+                .with_context(|| format!("cannot open the gateway of {}", agent.name))?;
+        }
         host.open_page(&agent.name, agent.port, None);
     }
     host.serve_dashboard(http, address);

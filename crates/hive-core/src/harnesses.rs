@@ -28,14 +28,14 @@ use hive_wire::{
     control::{Control, ControlAction, ControlRequests},
     grants::Groups,
     host::{ControlOutcome, ControlState},
-    report::{PostState, PostedEvent},
+    report::{PostState, PostedEvent, TurnState},
 };
 use tokio::{
     sync::{Notify, watch},
     time::{Instant, timeout},
 };
 
-use crate::broker::Presence;
+use crate::{broker::Presence, pauses::Pauses};
 
 use controls::Controls;
 use inflow::Inflow;
@@ -60,6 +60,7 @@ pub(crate) struct Harnesses {
 struct Inner {
     agents: BTreeMap<AgentName, Harness>,
     limits: Limits,
+    pauses: Pauses,
     /// Numbers go on after a restart: a harness answers a number that it knows from memory.
     next_request: i64,
 }
@@ -117,6 +118,7 @@ impl Harnesses {
     pub(crate) fn new(
         events: Arc<EventLog>,
         lines: Vec<(AgentName, StatusLine)>,
+        pauses: Pauses,
         host_has_key: bool,
     ) -> Self {
         let mut agents: BTreeMap<AgentName, Harness> = BTreeMap::new();
@@ -133,6 +135,7 @@ impl Harnesses {
             inner: Mutex::new(Inner {
                 agents,
                 limits: Limits::default(),
+                pauses,
                 next_request: Timestamp::now().millis(),
             }),
             events,
@@ -145,17 +148,24 @@ impl Harnesses {
     pub(crate) fn facts(&self, agent: &AgentRecord) -> Facts {
         let credential = self.credential(agent);
         let mut inner = self.lock();
-        let Inner { agents, limits, .. } = &mut *inner;
+        let Inner {
+            agents,
+            limits,
+            pauses,
+            ..
+        } = &mut *inner;
         let now = Timestamp::now();
         let limit = limits.of(&credential, now);
         let (resets_at, held_until) = (
             limit.as_ref().map(|limit| limit.until),
             limits.held_until(&credential, &agent.name, now),
         );
+        let paused = pauses.of(&agent.name).map(|pause| pause.reason.clone());
         let mut facts = Facts {
             credential: credential.to_string(),
             resets_at,
             held_until,
+            paused,
             ..Facts::default()
         };
         if let Some(harness) = agents.get_mut(&agent.name) {
@@ -181,6 +191,26 @@ impl Harnesses {
             // Before the look, so that nothing is missed in between.
             heard.as_mut().enable();
             if self.is_connected(agent) {
+                return;
+            }
+            heard.await;
+        }
+    }
+
+    /// Waits until no turn of this agent runs; a harness that is not there runs none.
+    pub(crate) async fn between_turns(&self, agent: &AgentName) {
+        loop {
+            let heard = self.heard.notified();
+            tokio::pin!(heard);
+            heard.as_mut().enable();
+            let is_busy = {
+                let inner = self.lock();
+                inner.agents.get(agent).is_some_and(|harness| {
+                    let state = harness.report.as_ref().map(|report| report.turn_state);
+                    harness.is_connected() && state.is_some_and(|state| state != TurnState::Idle)
+                })
+            };
+            if !is_busy {
                 return;
             }
             heard.await;
@@ -215,8 +245,10 @@ impl Harnesses {
         let is_news = crate::credentials::is_news(harness.report.as_ref(), &report);
         harness.report = Some(report.clone());
         if is_news {
-            self.hold_others(&mut inner, agent, &report, everybody);
+            self.hold_others(&mut inner, agent, report.resets_at, everybody);
         }
+        drop(inner);
+        self.heard.notify_waiters();
     }
 
     /// Takes events that a harness posts: each once, in order, holes marked. Returns when they can
@@ -264,6 +296,9 @@ impl Harnesses {
     ) -> Poll {
         let wait = Duration::from_secs(command.wait_seconds.min(MAX_WAIT_SECONDS).into());
         let mut inner = self.lock();
+        if command.hello {
+            inner.tell_pause(agent, false);
+        }
         let harness = inner.agents.entry(agent.clone()).or_default();
         harness.peer = Some(Arc::downgrade(peer));
         let (ticket, changed) = harness.controls.enter(command.hello, command.done);
@@ -371,6 +406,17 @@ impl Harnesses {
         harness.controls.regroup(request_id, action);
     }
 
+    /// Takes the pauses in force now, and tells every harness that they concern; `now` for those
+    /// whose turns are to stop.
+    pub(crate) fn set_pauses(&self, pauses: Pauses, now: &dyn Fn(&AgentName) -> bool) {
+        let mut inner = self.lock();
+        inner.pauses = pauses;
+        let names: Vec<AgentName> = inner.agents.keys().cloned().collect();
+        for name in names {
+            inner.tell_pause(&name, now(&name));
+        }
+    }
+
     /// Forgets an agent that was destroyed; what it said of itself stays for a later one.
     pub(crate) fn forget(&self, agent: &AgentName) {
         let mut inner = self.lock();
@@ -384,6 +430,23 @@ impl Harnesses {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Nothing under this lock panics half-way.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Says to a harness, now or when it connects, whether it is paused.
+    fn tell_pause(&mut self, agent: &AgentName, now: bool) {
+        let action = match self.pauses.of(agent) {
+            Some(pause) => ControlAction::Pause {
+                reason: pause.reason.clone(),
+                now,
+            },
+            None => ControlAction::Resume,
+        };
+        self.next_request += 1;
+        let id = ControlId(self.next_request);
+        let harness = self.agents.entry(agent.clone()).or_default();
+        harness.controls.pause(id, action);
     }
 }
 

@@ -7,7 +7,7 @@ mod answer;
 mod cancel_schedule;
 pub(crate) mod control_agent;
 mod dead;
-mod destroy;
+pub(crate) mod destroy;
 mod discard;
 mod events;
 mod history;
@@ -18,6 +18,7 @@ pub(crate) mod lift;
 mod link;
 pub(crate) mod list;
 mod output;
+pub(crate) mod pause;
 pub(crate) mod pending;
 pub(crate) mod permissions;
 mod questions;
@@ -26,14 +27,18 @@ mod receipt;
 mod redeliver;
 pub(crate) mod request_spawn;
 pub(crate) mod restart;
+pub(crate) mod resume;
+mod runtimes;
 pub(crate) mod schedules;
 pub(crate) mod send;
 pub(crate) mod set_permissions;
 pub(crate) mod spawn;
+pub(crate) mod spend;
 pub(crate) mod start;
 mod stop_all;
 pub(crate) mod turn_totals;
 pub(crate) mod turns;
+pub(crate) mod update_all;
 
 use std::{
     collections::BTreeMap,
@@ -55,8 +60,10 @@ use crate::{
     approvals::{self, Approvals, Outcome},
     broker::Broker,
     config::Config,
+    gateway::{Books, Gateway},
     harnesses::Harnesses,
     metrics::Metrics,
+    pages::Page,
     paths::Paths,
     permissions::Gate,
     server::{Listener, Outbox, Service},
@@ -75,15 +82,20 @@ pub(crate) struct Host {
     /// What agents may do, and how fast.
     pub(crate) gate: Arc<Gate>,
     pub(crate) supervisor: Arc<Supervisor>,
+    /// The agents' way to their model, where there is one.
+    pub(crate) gateway: Option<Gateway>,
+    pub(crate) books: Arc<Books>,
     /// Who may look at which page.
     pub(crate) access: Arc<Access>,
     pub(crate) metrics: Arc<Metrics>,
     /// Held while an agent comes or goes, so that registry and sockets change together.
     pub(crate) lifecycle: tokio::sync::Mutex<()>,
+    /// Held while agents are made anew after an update.
+    pub(crate) updating: tokio::sync::Mutex<()>,
     /// The agents' sockets.
     pub(crate) sockets: Mutex<BTreeMap<AgentName, Listener>>,
-    /// What ends the agents' pages.
-    pub(crate) pages: Mutex<BTreeMap<AgentName, CancellationToken>>,
+    /// The agents' pages.
+    pub(crate) pages: Mutex<BTreeMap<AgentName, Page>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stop: CancellationToken,
     pub(crate) started_at: Timestamp,
@@ -146,6 +158,7 @@ impl Host {
             HostRequest::Restart(command) => asker.answer(restart::run(host, command)),
             HostRequest::Rebuild(command) => asker.answer(rebuild::run(host, command)),
             HostRequest::StopAll(command) => asker.answer(stop_all::run(host, command)),
+            HostRequest::TryRuntimes(command) => asker.answer(runtimes::run(host, command)),
             HostRequest::ReadOutput(command) => asker.answer(output::run(host, command)),
             HostRequest::List(command) => asker.answer(list::run(host, command)),
             HostRequest::SendAsOperator(command) => asker.answer(send::run(host, command)),
@@ -164,6 +177,9 @@ impl Host {
             HostRequest::Turns(command) => asker.answer(turns::run(host, command)),
             HostRequest::TurnTotals(command) => asker.answer(turn_totals::run(host, command)),
             HostRequest::Lift(command) => asker.answer(lift::run(host, command)),
+            HostRequest::Spend(command) => asker.answer(spend::run(host, command)),
+            HostRequest::Pause(command) => asker.answer(pause::run(host, command)),
+            HostRequest::Resume(command) => asker.answer(resume::run(host, command)),
             HostRequest::Link(command) => asker.answer(link::run(host, command)),
             HostRequest::ShowPermissions(command) => asker.answer(permissions::run(host, command)),
             HostRequest::SetPermissions(command) => {
@@ -179,6 +195,7 @@ impl Host {
             HostRequest::Pending(command) => asker.answer(pending::run(host, command)),
             HostRequest::Approve(command) => asker.answer(approvals::approve(host, command)),
             HostRequest::Deny(command) => asker.answer(approvals::deny(host, command)),
+            HostRequest::UpdateAll(command) => asker.answer(update_all::run(host, command)),
         }
     }
 }

@@ -19,6 +19,7 @@ mod login;
 mod mcp;
 mod openapi;
 mod output;
+mod own_files;
 mod patience;
 mod serve;
 mod shell;
@@ -35,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{access::Audience, host_commands::Host, metrics::Metrics};
 
+pub(crate) use patience::Patient;
 pub(crate) use serve::{Limits, serve};
 
 /// The most event streams on one port at a time.

@@ -48,6 +48,13 @@ impl ModelAccess {
         }
     }
 
+    /// Whether engines go through the gateway. Amazon's and Google's services sign each request in
+    /// the engine itself, with keys of their own kind.
+    pub(crate) fn is_gated(&self, wanted: bool) -> bool {
+        let is_set = |name| self.env.get(name).is_some_and(|value| !value.is_empty());
+        wanted && !is_set("CLAUDE_CODE_USE_BEDROCK") && !is_set("CLAUDE_CODE_USE_VERTEX")
+    }
+
     /// Whether engines share a key or a service that the operator named.
     pub(crate) fn is_given(&self) -> bool {
         let ways = FROM_ENVIRONMENT.iter().chain(&CONFIGURED);

@@ -11,7 +11,7 @@ use std::{
 
 use hive_wire::AgentName;
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
     access::Audience,
@@ -23,6 +23,15 @@ use crate::{
 const CONNECTIONS: usize = 128;
 /// How often a port that is taken is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
+
+/// The page of one agent.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// Ends it.
+    stop: CancellationToken,
+    /// Says that nobody listens on its port any more.
+    closed: CancellationToken,
+}
 
 /// Listens on a port, if it is free.
 pub(crate) fn try_listen(address: SocketAddr) -> Option<StdListener> {
@@ -39,21 +48,25 @@ impl Host {
         port: u16,
         listener: Option<StdListener>,
     ) {
-        let stop = self.stop.child_token();
+        let page = Page {
+            stop: self.stop.child_token(),
+            closed: CancellationToken::new(),
+        };
+        let (stop, closed) = (page.stop.clone(), page.closed.clone().drop_guard());
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(earlier) = pages.insert(name.clone(), stop.clone()) {
-            earlier.cancel();
+        if let Some(earlier) = pages.insert(name.clone(), page) {
+            earlier.stop.cancel();
         }
         drop(pages);
         let address = SocketAddr::new(self.config.dashboard.bind, port);
         match listener.or_else(|| try_listen(address)) {
-            Some(listener) => self.serve_page(name, address, listener, stop),
+            Some(listener) => self.serve_page(name, address, listener, stop, closed),
             None => {
                 tracing::warn!(
                     agent = %name, %address,
                     "somebody listens there: the agent's page waits until the port is free"
                 );
-                let wait = Arc::clone(self).wait_for_port(name.clone(), address, stop);
+                let wait = Arc::clone(self).wait_for_port(name.clone(), address, stop, closed);
                 self.tasks.spawn(wait);
             }
         }
@@ -64,6 +77,7 @@ impl Host {
         name: AgentName,
         address: SocketAddr,
         stop: CancellationToken,
+        closed: DropGuard,
     ) {
         loop {
             // Cancel-safe: both only wait.
@@ -73,7 +87,7 @@ impl Host {
             }
             if let Some(listener) = try_listen(address) {
                 tracing::info!(agent = %name, %address, "the agent's page is there now");
-                return self.serve_page(&name, address, listener, stop);
+                return self.serve_page(&name, address, listener, stop, closed);
             }
         }
     }
@@ -84,6 +98,7 @@ impl Host {
         address: SocketAddr,
         listener: StdListener,
         stop: CancellationToken,
+        closed: DropGuard,
     ) {
         let listener = match TcpListener::from_std(listener) {
             Ok(listener) => listener,
@@ -95,7 +110,7 @@ impl Host {
         let audience = Audience::Agent(name.clone());
         let site = Site::new(self, &self.metrics, audience, address, &stop);
         let (router, limits) = (http::router(site), self.http_limits());
-        http::serve(listener, router, limits, &self.tasks, stop);
+        http::serve(listener, router, limits, &self.tasks, stop, closed);
     }
 
     /// Serves the dashboard.
@@ -103,16 +118,28 @@ impl Host {
         let audience = Audience::Operator;
         let site = Site::new(self, &self.metrics, audience, address, &self.stop);
         let (router, limits) = (http::router(site), self.http_limits());
-        http::serve(listener, router, limits, &self.tasks, self.stop.clone());
+        let closed = CancellationToken::new().drop_guard();
+        http::serve(
+            listener,
+            router,
+            limits,
+            &self.tasks,
+            self.stop.clone(),
+            closed,
+        );
     }
 
-    /// Closes an agent's page, and ends the sessions on it.
-    pub(crate) fn close_page(&self, name: &AgentName) {
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(page) = pages.remove(name) {
-            page.cancel();
+    /// Closes an agent's page, and ends the sessions on it. When this returns, nobody listens on
+    /// its port.
+    pub(crate) async fn close_page(&self, name: &AgentName) {
+        let page = {
+            let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+            pages.remove(name)
+        };
+        if let Some(page) = page {
+            page.stop.cancel();
+            page.closed.cancelled().await;
         }
-        drop(pages);
         if let Err(error) = self.access.rotate(&Audience::Agent(name.clone())) {
             tracing::warn!(agent = %name, %error, "cannot end the sessions on a page");
         }

@@ -144,6 +144,11 @@ impl Paths {
         self.state.join("proposed")
     }
 
+    /// Where runtimes are tried out.
+    pub fn trial(&self) -> PathBuf {
+        self.state.join("trial")
+    }
+
     /// What the rehearsed model of a demo keeps.
     pub fn rehearsal(&self) -> PathBuf {
         self.state.join("rehearsal")
@@ -152,6 +157,11 @@ impl Paths {
     /// An agent's own socket.
     pub fn agent_socket(&self, name: &AgentName) -> PathBuf {
         self.agent_run(name).join("mcp.sock")
+    }
+
+    /// An agent's way to its model and the world.
+    pub fn gateway_socket(&self, name: &AgentName) -> PathBuf {
+        self.agent_run(name).join("gateway.sock")
     }
 
     /// Makes the directories, private to this user, and refuses those that are not.

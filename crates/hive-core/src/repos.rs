@@ -30,6 +30,16 @@ pub(crate) use diff::readable as diff;
 pub(crate) use import::{Imported, NotImported};
 pub(crate) use tree::{File, Mode, Tree};
 
+/// Whether a path is plainly a file beneath a repository.
+pub(crate) fn is_plain_path(path: &str) -> bool {
+    tree::check_path(path).is_ok()
+}
+
+/// A small plain file in a directory of which everything inside may be hostile.
+pub(crate) fn read_hostile(dir: &Path, name: &str, max: u64) -> Option<Vec<u8>> {
+    hostile::Root::open(dir).ok()?.read(name, max).ok()
+}
+
 use bare::Bare;
 
 /// The branch that says what is applied.
@@ -72,7 +82,8 @@ impl Repos {
         self.applied_dir(name).join("config")
     }
 
-    fn applied_dir(&self, name: &AgentName) -> PathBuf {
+    /// Everything of an agent that is applied.
+    pub(crate) fn applied_dir(&self, name: &AgentName) -> PathBuf {
         self.state.join("applied").join(name.as_str())
     }
 
@@ -275,6 +286,29 @@ impl Repos {
             .prefix("first-")
             .tempdir_in(self.state.join("requests"))?;
         fresh::place(&self.proposed(), name, tree, scratch.path())
+    }
+
+    /// The revision of the hive that an agent was last made with (C11).
+    pub(crate) fn revision(&self, name: &AgentName) -> Option<String> {
+        let text = fs::read_to_string(self.revision_file(name)).ok()?;
+        Some(text.trim().to_owned())
+    }
+
+    /// Notes the revision of the hive that an agent is made with.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn note_revision(&self, name: &AgentName, revision: &str) -> io::Result<()> {
+        let to = self.revision_file(name);
+        let next = to.with_extension("next");
+        fs::write(&next, format!("{revision}\n"))?;
+        fs::rename(&next, &to)
+    }
+
+    fn revision_file(&self, name: &AgentName) -> PathBuf {
+        self.state
+            .join("applied")
+            .join(format!(".{name}.hyperhive-rev"))
     }
 
     /// Whether the agent's proposed repository is still there.

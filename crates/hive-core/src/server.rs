@@ -10,5 +10,5 @@ mod outbox;
 mod socket;
 
 pub(crate) use connection::{Limits, Service};
-pub(crate) use listener::Listener;
+pub(crate) use listener::{Listener, bind};
 pub(crate) use outbox::{Outbox, Reply};

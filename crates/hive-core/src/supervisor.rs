@@ -11,8 +11,10 @@
 mod agent;
 mod dirs;
 mod extra;
+mod flake;
 mod notice;
 mod plan;
+mod settings;
 mod setup;
 mod spec;
 mod verbs;
@@ -24,7 +26,7 @@ use std::{
     time::Duration,
 };
 
-use hive_runtime::Runtime;
+use hive_runtime::{Runtime, RuntimeError, Runtimes, with_causes};
 use hive_store::sqlite::{AgentRecord, Run};
 use hive_wire::{
     AgentName, WireError,
@@ -43,15 +45,19 @@ use crate::{
     model::ModelAccess,
     paths::Paths,
     permissions::Gate,
+    updates::Revision,
 };
 
-pub(crate) use setup::{Binaries, KEEPER, keeper_command};
+pub(crate) use dirs::{claim, hand_on, open_to};
+pub(crate) use setup::{Binaries, KEEPER, keeper_command, machine};
 pub(crate) use verbs::Wish;
 
 /// Makes agents run.
 pub(crate) struct Supervisor {
     parts: Parts,
     agents: Mutex<BTreeMap<AgentName, Arc<Post>>>,
+    /// What `auto` meant when it was last tried.
+    best: Mutex<Option<(host::Runtime, String)>>,
 }
 
 /// What a supervisor needs.
@@ -64,8 +70,10 @@ pub(crate) struct Parts {
     /// What agents may do, which their harnesses are told.
     pub(crate) gate: Arc<Gate>,
     pub(crate) model: ModelAccess,
-    pub(crate) runtime: Arc<dyn Runtime>,
+    pub(crate) runtimes: Arc<Runtimes>,
     pub(crate) binaries: Binaries,
+    /// What agents are made with.
+    pub(crate) revision: Revision,
     pub(crate) dashboard_port: u16,
     pub(crate) tasks: TaskTracker,
     /// Ends every task and leaves the agents alone.
@@ -74,6 +82,7 @@ pub(crate) struct Parts {
 
 /// The place of one agent: how its task is reached and what it says.
 struct Post {
+    runtime: host::Runtime,
     look: Notify,
     standing: watch::Sender<Standing>,
     /// Ends the task.
@@ -128,33 +137,47 @@ impl Supervisor {
         Arc::new(Self {
             parts,
             agents: Mutex::new(BTreeMap::new()),
+            best: Mutex::new(None),
         })
     }
 
-    /// Takes over the agents of an earlier daemon, and stops what runs and is nobody's.
-    pub(crate) async fn adopt(self: &Arc<Self>, agents: &[AgentRecord]) {
-        let supervised = |name: &AgentName| {
-            let mut agents = agents.iter();
-            agents.any(|agent| agent.name == *name && agent.runtime != host::Runtime::None)
-        };
-        match self.blocking(|runtime| runtime.list()).await {
-            Ok(running) => {
-                for instance in running.iter().filter(|one| !supervised(&one.name)) {
-                    tracing::warn!(agent = %instance.name, "stopping what is left of it");
-                    let grace = self.parts.config.agents.stop_grace();
-                    self.stop_process(&instance.name, grace).await;
-                }
-            }
-            Err(error) => tracing::error!(%error, "cannot tell which agents run"),
-        }
-        for agent in agents.iter().filter(|agent| supervised(&agent.name)) {
-            self.look_after(&agent.name);
+    /// Takes over the agents of an earlier daemon. What runs and is nobody's is stopped by the
+    /// rounds.
+    pub(crate) fn adopt(self: &Arc<Self>, agents: &[AgentRecord]) {
+        let ours = |agent: &&AgentRecord| agent.runtime != host::Runtime::None;
+        for agent in agents.iter().filter(ours) {
+            self.look_after(agent);
         }
     }
 
+    /// Stops what runs and is nobody's.
+    pub(crate) async fn stop_stray(self: &Arc<Self>, kind: host::Runtime, name: &AgentName) {
+        tracing::warn!(agent = %name, runtime = kind.as_str(), "stopping what is left of it");
+        let grace = self.parts.config.agents.stop_grace();
+        self.stop_process(kind, name, grace).await;
+    }
+
+    /// Everything that runs, whichever runtime runs it.
+    pub(crate) async fn running(self: &Arc<Self>) -> Vec<(host::Runtime, AgentName)> {
+        let mut running = Vec::new();
+        for runtime in self.parts.runtimes.iter() {
+            let kind = runtime.kind();
+            match self.blocking(kind, |runtime| runtime.list()).await {
+                Ok(found) => running.extend(found.into_iter().map(|one| (kind, one.name))),
+                Err(error) => {
+                    let error = with_causes(&error);
+                    tracing::error!(error, runtime = kind.as_str(), "cannot tell what runs");
+                }
+            }
+        }
+        running
+    }
+
     /// Begins to look after an agent.
-    pub(crate) fn look_after(self: &Arc<Self>, name: &AgentName) {
+    pub(crate) fn look_after(self: &Arc<Self>, agent: &AgentRecord) {
+        let name = &agent.name;
         let post = Arc::new(Post {
+            runtime: agent.runtime,
             look: Notify::new(),
             standing: watch::Sender::default(),
             gone: self.parts.stop.child_token(),
@@ -180,9 +203,12 @@ impl Supervisor {
         }
     }
 
-    /// Those that are looked after, by name.
-    pub(crate) fn names(&self) -> Vec<AgentName> {
-        self.lock().keys().cloned().collect()
+    /// Those that are looked after, by name, and what runs them.
+    pub(crate) fn crew(&self) -> Vec<(AgentName, host::Runtime)> {
+        let agents = self.lock();
+        let crew = agents.iter();
+        crew.map(|(name, post)| (name.clone(), post.runtime))
+            .collect()
     }
 
     /// How an agent's process stands; `None` for one that runs elsewhere.
@@ -222,18 +248,13 @@ impl Supervisor {
             // Whoever is about to start something finishes that first: it is stopped below.
             post.ended.cancelled().await;
         }
-        let running = match self.blocking(|runtime| runtime.list()).await {
-            Ok(running) => running,
-            Err(error) => {
-                tracing::error!(error = %full(&error), "cannot tell which agents run");
-                return;
-            }
-        };
-        let stops: Vec<_> = running
+        let stops: Vec<_> = self
+            .running()
+            .await
             .into_iter()
-            .map(|instance| {
+            .map(|(kind, name)| {
                 let supervisor = Arc::clone(self);
-                let stop = async move { supervisor.stop_process(&instance.name, grace).await };
+                let stop = async move { supervisor.stop_process(kind, &name, grace).await };
                 self.parts.tasks.spawn(stop)
             })
             .collect();
@@ -247,12 +268,67 @@ impl Supervisor {
     /// What an agent's harness wrote, newest last.
     pub(crate) async fn output(
         self: &Arc<Self>,
-        name: &AgentName,
+        agent: &AgentRecord,
         max: usize,
-    ) -> Result<Vec<u8>, hive_runtime::RuntimeError> {
-        let name = name.clone();
-        self.blocking(move |runtime| runtime.output(&name, max))
+    ) -> Result<Vec<u8>, RuntimeError> {
+        let name = agent.name.clone();
+        self.blocking(agent.runtime, move |runtime| runtime.output(&name, max))
             .await
+    }
+
+    /// What `auto` means here now, and why. What did not work is tried again.
+    pub(crate) async fn best_runtime(self: &Arc<Self>) -> (host::Runtime, String) {
+        let supervisor = Arc::clone(self);
+        let tried = self.parts.tasks.spawn_blocking(move || {
+            let parts = &supervisor.parts;
+            let best = setup::best(&parts.binaries, &parts.runtimes);
+            let mut known = supervisor
+                .best
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *known = Some(best.clone());
+            best
+        });
+        tried.await.unwrap_or_else(|error| {
+            let why = format!("the runtimes could not be tried: {error}");
+            (host::Runtime::None, why)
+        })
+    }
+
+    /// How every runtime that isolates stands here.
+    pub(crate) async fn try_runtimes(self: &Arc<Self>) -> host::RuntimeStates {
+        let (best, note) = self.best_runtime().await;
+        let runtimes = Arc::clone(&self.parts.runtimes);
+        let tried = self
+            .parts
+            .tasks
+            .spawn_blocking(move || setup::try_all(&runtimes));
+        host::RuntimeStates {
+            best,
+            note,
+            runtimes: tried.await.unwrap_or_default(),
+        }
+    }
+
+    /// Finds out whether a runtime works here.
+    ///
+    /// # Errors
+    /// With why not, and what to do about it.
+    pub(crate) async fn check_runtime(
+        self: &Arc<Self>,
+        kind: host::Runtime,
+    ) -> Result<(), hive_runtime::Unavailable> {
+        let runtimes = Arc::clone(&self.parts.runtimes);
+        let tried = self
+            .parts
+            .tasks
+            .spawn_blocking(move || runtimes.check(kind));
+        tried.await.unwrap_or_else(|error| {
+            Err(hive_runtime::Unavailable {
+                why: error.to_string(),
+                remedy: "try again".to_owned(),
+            })
+        })
     }
 
     /// The hive's own programs.
@@ -262,7 +338,14 @@ impl Supervisor {
 
     /// What a new agent gets on this machine.
     pub(crate) fn defaults(&self) -> host::Defaults {
-        let (runtime, runtime_note) = self.parts.binaries.runtime();
+        let best = self.best.lock().unwrap_or_else(PoisonError::into_inner);
+        let (runtime, runtime_note) = match best.clone() {
+            Some(best) => best,
+            None if self.parts.binaries.harness.is_none() => {
+                (host::Runtime::None, self.parts.binaries.no_harness())
+            }
+            None => (host::Runtime::Auto, "not tried yet".to_owned()),
+        };
         let (engine, engine_note) = match self.parts.binaries.engine("", &self.parts.config) {
             Ok(choice) => (choice.command, choice.why),
             Err(problem) => (String::new(), problem),
@@ -299,32 +382,52 @@ impl Supervisor {
         }
     }
 
+    /// What agents are made with.
+    pub(crate) fn revision(&self) -> &Revision {
+        &self.parts.revision
+    }
+
+    /// Whether an agent was made with another revision of the hive.
+    pub(crate) fn is_stale(&self, agent: &AgentRecord) -> bool {
+        self.parts
+            .revision
+            .is_stale(&self.parts.configs, &agent.name, agent.runtime)
+    }
+
     /// How engines reach a model.
     pub(crate) fn model(&self) -> &ModelAccess {
         &self.parts.model
     }
 
-    async fn stop_process(self: &Arc<Self>, name: &AgentName, grace: Duration) {
+    async fn stop_process(
+        self: &Arc<Self>,
+        kind: host::Runtime,
+        name: &AgentName,
+        grace: Duration,
+    ) {
         let agent = name.clone();
         let stopped = self
-            .blocking(move |runtime| runtime.stop(&agent, grace))
+            .blocking(kind, move |runtime| runtime.stop(&agent, grace))
             .await;
         if let Err(error) = stopped {
-            tracing::error!(agent = %name, error = %full(&error), "cannot stop it");
+            tracing::error!(agent = %name, error = with_causes(&error), "cannot stop it");
         }
     }
 
-    /// Calls the runtime where blocking is fine.
+    /// Calls a runtime where blocking is fine.
     async fn blocking<T: Send + 'static>(
         self: &Arc<Self>,
-        call: impl FnOnce(&dyn Runtime) -> Result<T, hive_runtime::RuntimeError> + Send + 'static,
-    ) -> Result<T, hive_runtime::RuntimeError> {
-        let runtime = Arc::clone(&self.parts.runtime);
+        kind: host::Runtime,
+        call: impl FnOnce(&dyn Runtime) -> Result<T, RuntimeError> + Send + 'static,
+    ) -> Result<T, RuntimeError> {
+        let Some(runtime) = self.parts.runtimes.get(kind).cloned() else {
+            return Err(RuntimeError::Missing(kind.as_str()));
+        };
         let call = self.parts.tasks.spawn_blocking(move || call(&*runtime));
         call.await
             .unwrap_or_else(|error| match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                Err(error) => Err(hive_runtime::RuntimeError::Io {
+                Err(error) => Err(RuntimeError::Io {
                     doing: "finish a call of the runtime".to_owned(),
                     source: std::io::Error::other(error),
                 }),
@@ -348,15 +451,4 @@ fn set_run(desk: &mut Desk<'_>, name: &AgentName, run: Run) -> Result<AgentRecor
     let agent = AgentRecord { run, ..agent };
     desk.roster.insert(agent.clone());
     Ok(agent)
-}
-
-/// An error with its causes, on one line.
-fn full(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }

@@ -6,7 +6,7 @@
 //! wakes the agent.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     io::{self, Write},
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -50,10 +50,11 @@ pub(crate) async fn run(
     environment: &Environment,
     hive: &Path,
     cwd: &Path,
+    variables: &[(String, String)],
     bus: &Bus,
     done: &CancellationToken,
 ) {
-    match BashDaemon::find(environment, hive, cwd) {
+    match BashDaemon::find(environment, hive, cwd, variables) {
         Ok(daemon) => daemon.keep_running(bus, done).await,
         Err(why) => bus.note(&format!("no background shell: {why}")),
     }
@@ -68,7 +69,12 @@ struct BashDaemon {
 }
 
 impl BashDaemon {
-    fn find(environment: &Environment, hive: &Path, cwd: &Path) -> Result<Self, String> {
+    fn find(
+        environment: &Environment,
+        hive: &Path,
+        cwd: &Path,
+        variables: &[(String, String)],
+    ) -> Result<Self, String> {
         let places = &environment.places;
         let program = program::find(&places.bash_daemon).ok_or_else(|| {
             let name = places.bash_daemon.display();
@@ -86,15 +92,19 @@ impl BashDaemon {
         let mut env: Vec<_> = std::env::vars_os()
             .filter(|(name, _)| !name.as_bytes().starts_with(ENGINE_ONLY.as_bytes()))
             .collect();
-        for (name, path) in [
+        let places = [
             ("HIVE_BASH_SOCKET", listens.as_path()),
             ("HIVE_SOCKET", &environment.socket),
             ("HIVE_STATE_DIR", cwd),
             ("HIVE_HARNESS_DIR", &harness),
             (MARK, &harness),
-        ] {
+        ]
+        .map(|(name, path)| (name, path.as_os_str()));
+        let variables = variables.iter();
+        let variables = variables.map(|(name, value)| (name.as_str(), OsStr::new(value)));
+        for (name, value) in places.into_iter().chain(variables) {
             env.retain(|(known, _)| known != name);
-            env.push((name.into(), path.into()));
+            env.push((name.into(), value.into()));
         }
         Ok(Self {
             program,
@@ -207,7 +217,13 @@ mod tests {
         let mut variables = vec![("HIVE_BASH_DAEMON".into(), daemon.into())];
         variables.extend(pairs.iter().map(|(name, path)| (name.into(), path.into())));
         let environment = Environment::read(variables).unwrap();
-        BashDaemon::find(&environment, Path::new("/bin/hive"), Path::new("/cwd"))
+        let proxy = [("HTTPS_PROXY".to_owned(), "http://127.0.0.1:1".to_owned())];
+        BashDaemon::find(
+            &environment,
+            Path::new("/bin/hive"),
+            Path::new("/cwd"),
+            &proxy,
+        )
     }
 
     #[test]
@@ -219,6 +235,7 @@ mod tests {
             ("HIVE_SOCKET", "/run/hive/mcp.sock"),
             ("HIVE_STATE_DIR", "/cwd"),
             ("HIVE_HARNESS_DIR", "/h"),
+            ("HTTPS_PROXY", "http://127.0.0.1:1"),
         ] {
             let told: Vec<_> = daemon.env.iter().filter(|(n, _)| n == name).collect();
             assert_eq!(told.len(), 1, "{name}");

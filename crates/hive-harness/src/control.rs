@@ -219,6 +219,14 @@ impl Desk<'_> {
                 self.orders.set_tool_groups(known.collect());
                 Ok("the next turn has the tools of these groups".to_owned())
             }
+            ControlAction::Pause { reason, now } => {
+                self.orders.pause(&reason, now);
+                Ok("no turn begins until it is resumed".to_owned())
+            }
+            ControlAction::Resume => {
+                self.orders.resume();
+                Ok("resumed".to_owned())
+            }
             ControlAction::Stop => {
                 self.orders.stop();
                 Ok("stopping".to_owned())

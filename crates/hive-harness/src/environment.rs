@@ -12,6 +12,7 @@ use std::{ffi::OsString, path::PathBuf, time::Duration};
 use thiserror::Error;
 
 use hive_mcp::groups::{Group, Groups};
+pub use hive_wire::host::Network;
 
 use crate::{
     compaction::{Watermark, Watermarks},
@@ -43,6 +44,8 @@ pub struct Environment {
     pub identity: Identity,
     /// What runs the turns.
     pub engine: EngineSettings,
+    /// The way to the host's gateway, where there is one.
+    pub gateway: Option<GatewaySettings>,
     /// The model unless the operator chose one.
     pub default_model: String,
     /// How large the context of each model is.
@@ -138,6 +141,26 @@ pub struct EngineSettings {
     pub consent: Duration,
 }
 
+/// The way to the host's gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewaySettings {
+    /// Its socket.
+    pub socket: PathBuf,
+    /// Which APIs the engine is led to.
+    pub apis: Vec<Api>,
+    /// What the agent reaches besides.
+    pub network: Network,
+}
+
+/// A family of model APIs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI-compatible chat completions.
+    OpenAi,
+}
+
 /// Pauses and limits of the loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pace {
@@ -188,6 +211,7 @@ impl Environment {
                 kill_grace: vars.seconds("HIVE_ENGINE_KILL_SECS", 0..=3_600)?,
                 consent: vars.seconds("HIVE_CONSENT_SECS", 0..=3_600)?,
             },
+            gateway: gateway(&vars)?,
             default_model: vars.model("HIVE_DEFAULT_MODEL")?,
             windows: windows(&vars)?,
             watermarks: watermarks(&vars)?,
@@ -285,6 +309,31 @@ fn engine_env(vars: &Reader) -> Result<Vec<(String, String)>, EnvironmentError> 
             bare => Ok((bare.to_owned(), value.to_owned())),
         });
     pairs.collect()
+}
+
+fn gateway(vars: &Reader) -> Result<Option<GatewaySettings>, EnvironmentError> {
+    let Some(socket) = vars.optional_path("HIVE_GATEWAY_SOCKET")? else {
+        return Ok(None);
+    };
+    const APIS: &str = "HIVE_GATEWAY_APIS";
+    let listed = vars.text(APIS)?;
+    let apis = listed.split(',').map(|api| match api.trim() {
+        "anthropic" => Ok(Api::Anthropic),
+        "openai" => Ok(Api::OpenAi),
+        _ => Err(vars.refuse(APIS, "it lists `anthropic`, `openai` or both, with a comma")),
+    });
+    const NETWORK: &str = "HIVE_NETWORK";
+    let network = match vars.text(NETWORK)?.as_str() {
+        "gateway" => Network::Gateway,
+        "none" => Network::None,
+        "host" => Network::Host,
+        _ => return Err(vars.refuse(NETWORK, "it is `gateway`, `none` or `host`")),
+    };
+    Ok(Some(GatewaySettings {
+        socket,
+        apis: apis.collect::<Result<_, _>>()?,
+        network,
+    }))
 }
 
 fn tool_groups(vars: &Reader) -> Result<Groups, EnvironmentError> {

@@ -18,6 +18,7 @@ pub mod credentials;
 pub mod engine;
 pub mod environment;
 pub mod files;
+pub mod forwarder;
 mod ident;
 pub mod lock;
 pub mod login;

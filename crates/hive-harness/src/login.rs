@@ -56,17 +56,26 @@ pub struct LoginService {
     command: Vec<String>,
     hive: PathBuf,
     cwd: PathBuf,
+    /// What leads it to the world.
+    variables: Vec<(String, String)>,
 }
 
 /// The two ends: one for the control channel, one to be run. `hive` is this binary: a login runs
-/// under the same guard as an engine, so that it ends with the harness.
-pub fn login(command: Vec<String>, hive: &Path, cwd: &Path) -> (LoginDesk, LoginService) {
+/// under the same guard as an engine, so that it ends with the harness. `variables` lead it to the
+/// world.
+pub fn login(
+    command: Vec<String>,
+    hive: &Path,
+    cwd: &Path,
+    variables: Vec<(String, String)>,
+) -> (LoginDesk, LoginService) {
     let (sender, receiver) = mpsc::channel(QUEUE);
     let service = LoginService {
         orders: receiver,
         command,
         hive: hive.to_path_buf(),
         cwd: cwd.to_path_buf(),
+        variables,
     };
     (LoginDesk { orders: sender }, service)
 }
@@ -134,6 +143,7 @@ impl LoginService {
             .arg(guard::SUBCOMMAND)
             .arg(GUARD_GRACE_MS)
             .args(&self.command)
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(&self.cwd)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -11,7 +11,7 @@ mod receive;
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::Context;
-use hive_wire::{MessageId, ReqId, TurnId, report::HarnessStatus};
+use hive_wire::{MessageId, ReqId, TurnId, agent::RequeueReason, report::HarnessStatus};
 use tokio::{
     signal::unix::{SignalKind, signal},
     time::Instant,
@@ -27,6 +27,7 @@ use crate::{
     credentials::LoginSentinel,
     engine::{self, Engine, command::EngineCommand},
     environment::Environment,
+    forwarder::{Forwarder, Variables},
     ident::random_hex,
     lock::InstanceLock,
     login, plugins,
@@ -79,7 +80,9 @@ pub async fn run<S: Surface + HostChannel>(
     let answers = Answers::default();
     let done = CancellationToken::new();
     let cwd = working_directory(environment)?;
-    let (desk, logins) = login::login(environment.login_command.clone(), hive, &cwd);
+    let (forwarder, variables) = way_out(environment).await?;
+    let login_command = environment.login_command.clone();
+    let (desk, logins) = login::login(login_command, hive, &cwd, variables.all.clone());
     let desk = Desk {
         orders,
         answers: &answers,
@@ -89,7 +92,7 @@ pub async fn run<S: Surface + HostChannel>(
     };
     let turns = async {
         let outcome = async {
-            let engine = start_engine(environment, hive, &cwd, &bus, surface).await?;
+            let engine = start_engine(environment, hive, &cwd, &variables, &bus, surface).await?;
             let parts = Parts {
                 environment,
                 surface,
@@ -108,14 +111,30 @@ pub async fn run<S: Surface + HostChannel>(
         done.cancel();
         outcome
     };
-    let (outcome, (), (), (), ()) = tokio::join!(
+    let (outcome, (), (), (), (), ()) = tokio::join!(
         turns,
         reporter::run(&bus, surface, &done),
         desk.run(surface, &done),
         logins.run(&bus, orders, &done),
-        bash_daemon::run(environment, hive, &cwd, &bus, &done),
+        bash_daemon::run(environment, hive, &cwd, &variables.all, &bus, &done),
+        async {
+            if let Some(forwarder) = forwarder {
+                forwarder.run(&done).await;
+            }
+        },
     );
     outcome
+}
+
+/// The port that leads to the host's gateway, where there is one, and what programs have to know of
+/// it.
+async fn way_out(environment: &Environment) -> anyhow::Result<(Option<Forwarder>, Variables)> {
+    let Some(settings) = &environment.gateway else {
+        return Ok((None, Variables::default()));
+    };
+    let forwarder = Forwarder::listen(&settings.socket).await?;
+    let variables = forwarder.variables(settings);
+    Ok((Some(forwarder), variables))
 }
 
 /// The directory of every turn: the agent's own, or the one we are in when there is none (T4).
@@ -133,6 +152,7 @@ async fn start_engine(
     environment: &Environment,
     hive: &Path,
     cwd: &Path,
+    variables: &Variables,
     bus: &Bus,
     surface: &impl Surface,
 ) -> anyhow::Result<Engine> {
@@ -143,9 +163,9 @@ async fn start_engine(
         .context("HIVE_ENGINE names no program")?;
     let mut command = EngineCommand::new(program, cwd);
     command.args = args.iter().map(Into::into).collect();
-    let own = settings
-        .env
-        .iter()
+    let own = variables.all.iter().chain(&settings.env);
+    let own = own
+        .chain(&variables.engine)
         .map(|(name, value)| (name.into(), value.into()));
     command.env = engine::command::environment(std::env::vars_os(), &own.collect::<Vec<_>>());
     command.permission_prompt = (!settings.consent.is_zero())
@@ -287,8 +307,8 @@ impl<'a, S: Surface + HostChannel> TurnLoop<'a, S> {
             let Some(mail) = self.receive().await else {
                 continue;
             };
-            if self.orders.held().is_some() {
-                self.give_back(&mail.turn).await;
+            if self.orders.held().is_some() || self.orders.paused().is_some() {
+                self.give_back(&mail.turn, RequeueReason::RateLimited).await;
                 continue;
             }
             self.turn(mail).await;

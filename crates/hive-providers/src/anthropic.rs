@@ -27,6 +27,9 @@ pub enum Credential {
     OAuth(Secret),
 }
 
+/// What a request with a subscription's token must say in `anthropic-beta`.
+pub const OAUTH_BETA: &str = "oauth-2025-04-20";
+
 /// The dialect.
 #[derive(Debug, Clone)]
 pub struct Anthropic {
@@ -56,7 +59,7 @@ impl Dialect for Anthropic {
             Some(Credential::ApiKey(secret)) => Some(("x-api-key".to_owned(), secret.clone())),
             Some(Credential::Bearer(secret)) => Some(bearer(secret)),
             Some(Credential::OAuth(secret)) => {
-                headers.push(("anthropic-beta".into(), "oauth-2025-04-20".into()));
+                headers.push(("anthropic-beta".into(), OAUTH_BETA.into()));
                 Some(bearer(secret))
             }
         };
@@ -171,8 +174,8 @@ fn kind_of(status: u16, message: &str, limit: Option<&RateLimit>) -> ErrorKind {
     }
 }
 
-/// `retry-after` in seconds or as a date.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+/// How long an answer asks to wait: `retry-after`, in seconds or as a date.
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     if let Some(ms) = headers.get("retry-after-ms") {
         return ms.to_str().ok()?.parse().ok().map(Duration::from_millis);
     }

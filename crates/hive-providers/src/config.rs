@@ -153,7 +153,8 @@ fn guess(model: &str, get: &impl Fn(&str) -> Option<String>) -> Provider {
     }
 }
 
-fn anthropic_credential(
+/// The key for Anthropic's API, and the variable it comes from; `none` without one.
+pub fn anthropic_credential(
     get: &impl Fn(&str) -> Option<String>,
 ) -> (Option<Credential>, &'static str) {
     let secret = |name| get(name).map(|value| Secret::new(&value));
@@ -211,8 +212,13 @@ fn timeouts(get: &impl Fn(&str) -> Option<String>) -> Result<Timeouts, ConfigErr
     Ok(timeouts)
 }
 
-/// `Name: value` lines.
-fn headers(get: &impl Fn(&str) -> Option<String>) -> Result<Vec<(String, String)>, ConfigError> {
+/// The further header fields that the configuration asks for: `Name: value` lines.
+///
+/// # Errors
+/// With the variable that makes no sense.
+pub fn headers(
+    get: &impl Fn(&str) -> Option<String>,
+) -> Result<Vec<(String, String)>, ConfigError> {
     let mut headers = Vec::new();
     for variable in ["ANTHROPIC_CUSTOM_HEADERS", "HIVE_ENGINE_HEADERS"] {
         for line in get(variable).unwrap_or_default().lines() {

@@ -110,6 +110,7 @@ impl Endpoint {
 #[derive(Clone)]
 pub struct Fetch {
     client: Client<Connector, Full<Bytes>>,
+    proxies: Arc<Proxies>,
 }
 
 impl fmt::Debug for Fetch {
@@ -150,18 +151,21 @@ pub enum FetchError {
 impl Fetch {
     /// A client. `env` gives `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
     pub fn new(socket: Option<&Endpoint>, env: impl Fn(&str) -> Option<String>) -> Self {
-        let connector = Connector {
-            socket: socket
-                .and_then(|endpoint| endpoint.socket.clone())
-                .map(Arc::new),
-            proxies: Arc::new(Proxies::from_env(env)),
-            tls: Arc::default(),
-        };
+        let connector = Connector::new(socket, env);
+        let proxies = Arc::clone(&connector.proxies);
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(60))
             .pool_max_idle_per_host(2)
             .build(connector);
-        Self { client }
+        Self { client, proxies }
+    }
+
+    /// Whether a host is reached through a proxy on this machine's loopback: in a container that is
+    /// the hive's own, which resolves names and judges addresses itself.
+    pub fn has_local_proxy(&self, scheme: &str, host: &str) -> bool {
+        let proxy = self.proxies.choose(scheme, host).and_then(Uri::host);
+        let address = proxy.map(|host| host.trim_matches(['[', ']']).parse::<std::net::IpAddr>());
+        matches!(address, Some(Ok(address)) if address.is_loopback())
     }
 
     /// Sends a request and waits for the head of the answer.
@@ -291,19 +295,38 @@ impl Proxies {
     }
 }
 
+/// Opens connections for an HTTP client: one for clients with other bodies than [`Fetch`] has.
 #[derive(Clone)]
-struct Connector {
+pub struct Connector {
     socket: Option<Arc<PathBuf>>,
     proxies: Arc<Proxies>,
     tls: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
 }
 
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connector")
+    }
+}
+
 impl Connector {
+    /// Connects to `socket` where that is a unix socket, and else to whatever a request names.
+    /// `env` gives `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
+    pub fn new(socket: Option<&Endpoint>, env: impl Fn(&str) -> Option<String>) -> Self {
+        Self {
+            socket: socket
+                .and_then(|endpoint| endpoint.socket.clone())
+                .map(Arc::new),
+            proxies: Arc::new(Proxies::from_env(env)),
+            tls: Arc::default(),
+        }
+    }
+
     async fn connect(self, uri: Uri) -> io::Result<Wire> {
         let connecting = async {
             if let Some(path) = &self.socket {
                 let stream = UnixStream::connect(path.as_path()).await?;
-                return Ok(Wire::Unix(TokioIo::new(stream)));
+                return Ok(Wire(Kind::Unix(TokioIo::new(stream))));
             }
             let host = uri.host().unwrap_or_default().to_owned();
             let is_tls = uri.scheme_str() == Some("https");
@@ -322,14 +345,14 @@ impl Connector {
                 }
             };
             if !is_tls {
-                return Ok(Wire::Tcp(TokioIo::new(stream), proxy.is_some()));
+                return Ok(Wire(Kind::Tcp(TokioIo::new(stream), proxy.is_some())));
             }
             let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())
                 .map_err(io::Error::other)?;
             let stream = TlsConnector::from(self.tls()?)
                 .connect(name, stream)
                 .await?;
-            Ok(Wire::Tls(Box::new(TokioIo::new(stream))))
+            Ok(Wire(Kind::Tls(Box::new(TokioIo::new(stream)))))
         };
         tokio::time::timeout(CONNECT, connecting)
             .await
@@ -403,30 +426,38 @@ impl tower_service::Service<Uri> for Connector {
 }
 
 /// A connection of any kind.
-enum Wire {
+pub struct Wire(Kind);
+
+enum Kind {
     Tcp(TokioIo<TcpStream>, bool),
     Tls(Box<TokioIo<tokio_rustls::client::TlsStream<TcpStream>>>),
     Unix(TokioIo<UnixStream>),
 }
 
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wire")
+    }
+}
+
 impl Connection for Wire {
     fn connected(&self) -> Connected {
-        Connected::new().proxy(matches!(self, Self::Tcp(_, true)))
+        Connected::new().proxy(matches!(self.0, Kind::Tcp(_, true)))
     }
 }
 
 macro_rules! on_wire {
     ($self:ident, $stream:ident => $call:expr) => {
-        match $self.get_mut() {
-            Wire::Tcp(stream, _) => {
+        match &mut $self.get_mut().0 {
+            Kind::Tcp(stream, _) => {
                 let $stream = Pin::new(stream);
                 $call
             }
-            Wire::Tls(stream) => {
+            Kind::Tls(stream) => {
                 let $stream = Pin::new(stream.as_mut());
                 $call
             }
-            Wire::Unix(stream) => {
+            Kind::Unix(stream) => {
                 let $stream = Pin::new(stream);
                 $call
             }
@@ -485,6 +516,25 @@ mod tests {
                 .ok()
                 .map(|endpoint| endpoint.url("/v1/x"));
             assert_eq!(url_of.as_deref(), expected, "{url}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_proxy_on_loopback_is_the_hives_own() {
+        for (proxy, host, expected) in [
+            ("http://127.0.0.1:4567", "example.org", true),
+            ("http://[::1]:4567", "example.org", true),
+            ("http://127.0.0.1:4567", "localhost", false),
+            ("http://proxy.corp:3128", "example.org", false),
+            ("", "example.org", false),
+        ] {
+            let env = |name: &str| (name == "HTTPS_PROXY").then(|| proxy.to_owned());
+            let fetch = Fetch::new(None, env);
+            assert_eq!(
+                fetch.has_local_proxy("https", host),
+                expected,
+                "{proxy} {host}"
+            );
         }
     }
 

@@ -25,7 +25,7 @@ mod usage;
 pub use client::{Client, Dialect, HttpCall, Progress, Reply, Timeouts};
 pub use error::{ApiError, ErrorKind, RateLimit, Reaction, Window};
 pub use event::{Assembler, BlockDelta, MessageDelta, MessageHead, StreamEvent, StreamFault};
-pub use http::{Endpoint, EndpointError, Fetch, FetchError, Fetched};
+pub use http::{Connector, Endpoint, EndpointError, Fetch, FetchError, Fetched, Wire};
 pub use message::{
     Block, CacheControl, Message, Request, ResultContent, Role, Source, Thinking, ToolSpec,
 };

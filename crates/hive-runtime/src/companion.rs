@@ -9,10 +9,12 @@ use std::{
     process::{Child, ChildStdin},
 };
 
+use hive_wire::host;
+
 use crate::{
     Command, Limits, RuntimeError, failed,
     keeper::{KeeperCommand, read_output},
-    order::{Lifetime, Order, Reply, hand_over, shown},
+    order::{Agent, Lifetime, Order, Reply, hand_over, shown},
 };
 
 /// A program that runs until this is dropped or the daemon ends, whichever comes first.
@@ -43,12 +45,17 @@ impl Companion {
         let order = Order {
             cwd: dir.clone(),
             dir: dir.clone(),
+            runtime: host::Runtime::Process,
             generation: 0,
             program: command.program.clone(),
             args: command.args,
             env,
             output_bytes: Limits::default().output_bytes,
             lifetime: Lifetime::OfItsStarter,
+            stage: None,
+            groups: Vec::new(),
+            unbounded: Vec::new(),
+            agent: Agent::Program,
         };
         let about = shown(&command.program);
         let (mut child, lifeline, reply) = hand_over(keeper, &about, &order)

@@ -14,10 +14,10 @@ mod log;
 
 use std::{
     fs::OpenOptions,
-    io,
+    io::{self, Write},
     os::{
         fd::{AsFd, OwnedFd},
-        unix::fs::OpenOptionsExt,
+        unix::{fs::OpenOptionsExt, process::CommandExt},
     },
     path::Path,
     process::{Command, ExitCode, Stdio},
@@ -44,9 +44,11 @@ use self::log::RotatingLog;
 pub(crate) use self::log::read_newest as read_output;
 pub use crate::order::KeeperCommand;
 use crate::{
+    groups,
     kernel::{self, MARK, Process},
-    order::{Lifetime, Order, Reply, read_order, reply},
+    order::{Agent, Lifetime, Order, Reply, Task, read_task, reply, task_line},
     record::{Exit, Record},
+    stage::{self, StageOrder},
 };
 
 /// How long a program whose starter is gone gets to end by itself.
@@ -58,7 +60,14 @@ const ROUND: Duration = Duration::from_millis(2);
 
 /// Runs a keeper whose order comes on stdin. It is for a program's `main`, before any thread.
 pub fn main() -> ExitCode {
-    let outcome = read_order(io::stdin()).and_then(run);
+    let outcome = match read_task(io::stdin()) {
+        Ok(Task::Keep(order)) => run(order),
+        Ok(Task::Stage(order)) => {
+            stage::complain(&stage::run(&order));
+            return ExitCode::FAILURE;
+        }
+        Err(error) => Err(error),
+    };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -134,8 +143,14 @@ async fn keep(order: Order) -> io::Result<()> {
 
     let mut output = pipe::Receiver::from_owned_fd(output)?;
     let lifeline = Lifeline::new(order.lifetime)?;
-    let exit = supervise(program, &mut signals, &mut output, &mut log, lifeline).await;
+    let child = Kept {
+        program,
+        agent: order.agent,
+    };
+    let exit = supervise(child, &mut signals, &mut output, &mut log, lifeline).await;
     clear_away().await?;
+    // If that fails, the next start or stop does it.
+    groups::remove(&order.groups).ok();
     drain(&output, &mut log);
     record.exit = Some(exit);
     record.write(&order.dir)
@@ -148,7 +163,10 @@ fn begin(order: &Order) -> io::Result<Record> {
     Ok(Record {
         boot: kernel::boot_id()?,
         mark: random.iter().map(|byte| format!("{byte:02x}")).collect(),
+        runtime: order.runtime,
         generation: order.generation,
+        groups: order.groups.clone(),
+        unbounded: order.unbounded.clone(),
         started_at: Timestamp::now(),
         keeper: Process::of(own)?.ok_or(io::ErrorKind::NotFound)?,
         program: None,
@@ -159,17 +177,39 @@ fn begin(order: &Order) -> io::Result<Record> {
 /// Starts the program, with both of its outputs in one pipe so that their order is kept.
 fn spawn(order: &Order, mark: &str) -> io::Result<(OwnedFd, u32)> {
     let (output, input) = io::pipe()?;
-    let child = Command::new(&order.program)
-        .args(&order.args)
+    let mut command = match &order.stage {
+        None => {
+            let mut command = Command::new(&order.program);
+            command.args(&order.args).current_dir(&order.cwd);
+            command.stdin(Stdio::null());
+            command
+        }
+        // This program again, which then becomes the other.
+        Some(_) => {
+            let mut command = Command::new("/proc/self/exe");
+            command.arg0("hive-stage").args(std::env::args_os().skip(1));
+            command.current_dir("/").stdin(Stdio::piped());
+            command
+        }
+    };
+    let mut child = command
         .env_clear()
         .envs(&order.env)
         .env(MARK, mark)
-        .current_dir(&order.cwd)
-        .stdin(Stdio::null())
         .stdout(input.try_clone()?)
         .stderr(input)
         .spawn()
         .map_err(|error| explain(error, &order.cwd))?;
+    if let (Some(stage), Some(mut stdin)) = (&order.stage, child.stdin.take()) {
+        let order = StageOrder {
+            stage: stage.clone(),
+            program: order.program.clone(),
+            args: order.args.clone(),
+            cwd: order.cwd.clone(),
+        };
+        // One that ended early has said why, and how it ended is seen below.
+        stdin.write_all(&task_line(&Task::Stage(order))?).ok();
+    }
     Ok((output.into(), child.id()))
 }
 
@@ -207,14 +247,43 @@ impl Lifeline {
     }
 }
 
+/// The program, which is not collected yet: its id is its own.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    program: u32,
+    agent: Agent,
+}
+
+impl Kept {
+    /// Asks the agent to end.
+    fn ask(self) {
+        match self.agent {
+            Agent::Program => tell(self.program, Signal::TERM),
+            Agent::InNamespace => match kernel::first_inside(self.program) {
+                Ok(Some(agent)) => kernel::signal(agent, Signal::TERM).unwrap_or_default(),
+                // It is not there yet, or not any more.
+                Ok(None) | Err(_) => tell(self.program, Signal::TERM),
+            },
+        }
+    }
+
+    fn exit(self, exit: Exit) -> Exit {
+        match (self.agent, exit) {
+            (Agent::InNamespace, Exit::Code(code @ 129..=192)) => Exit::Signal(code - 128),
+            (_, exit) => exit,
+        }
+    }
+}
+
 /// Looks after the program until it has ended.
 async fn supervise(
-    program: u32,
+    child: Kept,
     signals: &mut Signals,
     output: &mut pipe::Receiver,
     log: &mut RotatingLog,
     mut lifeline: Lifeline,
 ) -> Exit {
+    let program = child.program;
     let mut buffer = vec![0; 16 * 1024];
     let mut is_open = true;
     let mut kill_at = None;
@@ -224,11 +293,11 @@ async fn supervise(
         // Cancel-safe: each arm waits for one thing and consumes nothing when it is dropped.
         tokio::select! {
             _ = signals.child.recv() => exit = reap(program),
-            _ = signals.terminate.recv() => tell(program, Signal::TERM),
+            _ = signals.terminate.recv() => child.ask(),
             _ = signals.kill.recv() => tell(program, Signal::KILL),
             () = lifeline.cut() => {
                 lifeline = Lifeline::None;
-                tell(program, Signal::TERM);
+                child.ask();
                 kill_at = Some(Box::pin(sleep(GRACE)));
             }
             () = until(&mut kill_at) => {
@@ -241,7 +310,7 @@ async fn supervise(
             },
         }
     }
-    exit.unwrap_or(Exit::Unseen)
+    child.exit(exit.unwrap_or(Exit::Unseen))
 }
 
 async fn until(at: &mut Option<std::pin::Pin<Box<tokio::time::Sleep>>>) {

@@ -162,6 +162,43 @@ fn descendants(of: u32) -> io::Result<Vec<Process>> {
     }
 }
 
+/// The first child of the process with which the process namespace below a process begins.
+pub(crate) fn first_inside(of: u32) -> io::Result<Option<OwnedFd>> {
+    let depth = pids_of(std::process::id())?.len() + 1;
+    let mut inside = Vec::new();
+    for process in descendants(of)? {
+        let pids = pids_of(process.pid)?;
+        if let Some(pid) = pids.last().filter(|_| pids.len() == depth) {
+            inside.push((*pid, process));
+        }
+    }
+    let Some((_, init)) = inside.iter().find(|(pid, _)| *pid == 1) else {
+        return Ok(None);
+    };
+    // What was orphaned came later.
+    let mut first: Option<(u32, Process)> = None;
+    for (pid, process) in &inside {
+        let is_child = stat(process.pid)?.is_some_and(|stat| stat.parent == init.pid);
+        if is_child && first.is_none_or(|(least, _)| *pid < least) {
+            first = Some((*pid, *process));
+        }
+    }
+    first.map_or(Ok(None), |(_, process)| process.open())
+}
+
+/// The ids of a process in every namespace that it is in, outermost first.
+fn pids_of(pid: u32) -> io::Result<Vec<u32>> {
+    match fs::read_to_string(format!("/proc/{pid}/status")) {
+        Ok(status) => {
+            let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+            let ids = ids.unwrap_or_default().split_ascii_whitespace();
+            Ok(ids.filter_map(|id| id.parse().ok()).collect())
+        }
+        Err(error) if is_gone(&error) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Kills everything below a process. True when there was nothing.
 pub(crate) fn kill_descendants(of: u32) -> io::Result<bool> {
     let below = descendants(of)?;

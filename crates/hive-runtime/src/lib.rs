@@ -4,35 +4,57 @@
 //! A runtime tells the truth about what does run, starts and stops it, and makes sure that a stop
 //! leaves nothing behind. What it started outlives the daemon and is found again by the next one.
 //!
-//! `process` is the plainest: a child without isolation, looked after by a [`keeper`].
+//! `process` is the plainest: a child without isolation. `bwrap`, `nspawn` and `podman` show an agent
+//! what is in its [`plan`] and nothing else. All of these run under a [`keeper`], which is why they
+//! share all but their arguments ([`kept`]). `nixos` has its containers from systemd.
 
+pub mod bwrap;
 pub mod companion;
 pub mod keeper;
+pub mod kept;
+pub mod nixos;
+pub mod nspawn;
+pub mod plan;
+pub mod podman;
 pub mod process;
+pub mod runtimes;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
 
+mod groups;
 mod kernel;
+mod mount_point;
 mod order;
+mod programs;
 mod record;
+mod rootfs;
 mod spec;
+mod stage;
+mod system;
 
 use std::{fmt, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
 
 use hive_wire::{AgentName, Timestamp, host};
 
+pub use bwrap::BwrapRuntime;
+pub use groups::Groups;
+pub use nixos::NixosRuntime;
+pub use nspawn::NspawnRuntime;
+pub use podman::PodmanRuntime;
 pub use process::ProcessRuntime;
 pub use record::Exit;
-pub use spec::{AgentDirs, AgentSpec, Command, Limits};
+pub use runtimes::{Machine, Runtimes, Unavailable};
+pub use spec::{Access, AgentDirs, AgentSpec, Command, Limits, Mount, Network, Owner, User, View};
+pub use system::System;
 
 /// A way to run agents. Every verb is idempotent and blocks: call it where blocking is fine.
 pub trait Runtime: fmt::Debug + Send + Sync {
     /// Which one it is.
     fn kind(&self) -> host::Runtime;
 
-    /// Where an agent sees the directories that are these on the host.
-    fn view(&self, dirs: &AgentDirs) -> AgentDirs;
+    /// Where an agent finds its things, whose directories are these on the host.
+    fn view(&self, dirs: &AgentDirs) -> View;
 
     /// Starts an agent. One that runs already is left as it is, whatever the specification says:
     /// its instance is returned, and the generation in it tells what it was started with.
@@ -86,6 +108,8 @@ pub struct Instance {
     pub started_at: Timestamp,
     /// Where it stands.
     pub state: State,
+    /// Limits that this host could not set, in words for the operator.
+    pub unbounded: Vec<String>,
 }
 
 /// Where a run stands.
@@ -121,6 +145,17 @@ pub enum RuntimeError {
         /// Why it cannot.
         reason: String,
     },
+    /// A mount that an agent may not have; trying again changes nothing.
+    #[error("cannot mount {mount}: {reason}")]
+    Mount {
+        /// Where it was to be.
+        mount: PathBuf,
+        /// Why it cannot.
+        reason: String,
+    },
+    /// This build has no such runtime.
+    #[error("this build has no runtime `{0}`")]
+    Missing(&'static str),
     /// A start or stop of the same agent is under way elsewhere; try again.
     #[error("another start of {0} is under way")]
     Busy(AgentName),
@@ -142,4 +177,15 @@ pub enum RuntimeError {
 fn failed(doing: impl Into<String>) -> impl FnOnce(io::Error) -> RuntimeError {
     let doing = doing.into();
     move |source| RuntimeError::Io { doing, source }
+}
+
+/// An error with its causes, on one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
 }

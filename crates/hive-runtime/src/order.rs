@@ -12,8 +12,11 @@ use std::{
     time::Duration,
 };
 
+use hive_wire::host;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
+
+use crate::stage::{Stage, StageOrder};
 
 /// The longest order, in bytes.
 const MAX_ORDER: u64 = 4 * 1024 * 1024;
@@ -36,13 +39,44 @@ pub struct KeeperCommand {
 pub(crate) struct Order {
     /// Where its record, its lock and the output lie.
     pub(crate) dir: PathBuf,
+    pub(crate) runtime: host::Runtime,
     pub(crate) generation: u32,
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) cwd: PathBuf,
     pub(crate) output_bytes: u64,
+    /// Its control groups, which are removed when it has ended.
+    pub(crate) groups: Vec<PathBuf>,
+    /// Limits that could not be set.
+    pub(crate) unbounded: Vec<String>,
     pub(crate) lifetime: Lifetime,
+    /// What is done before the program begins.
+    pub(crate) stage: Option<Stage>,
+    /// What a request to end is sent to.
+    pub(crate) agent: Agent,
+}
+
+/// What one line on stdin asks of this program.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Task {
+    /// To be a keeper.
+    Keep(Order),
+    /// To become a keeper's program.
+    Stage(StageOrder),
+}
+
+/// Which process the agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Agent {
+    /// The program itself.
+    Program,
+    /// The child of the first process of the process namespace below the program. That one is there
+    /// to collect the others, and the program to wait for it; neither hands a signal on. Its exit
+    /// code tells of signals as a shell's does.
+    InNamespace,
 }
 
 /// How long the program runs.
@@ -80,8 +114,7 @@ pub(crate) fn hand_over(
     about: &str,
     order: &Order,
 ) -> io::Result<(Child, ChildStdin, Reply)> {
-    let mut line = serde_json::to_vec(order)?;
-    line.push(b'\n');
+    let line = task_line(&Task::Keep(order.clone()))?;
     let mut child = Command::new(&keeper.program)
         .arg0("hive-keeper")
         .args(&keeper.args)
@@ -118,8 +151,15 @@ fn read_reply(stdout: ChildStdout) -> io::Result<Reply> {
     Ok(serde_json::from_str(&line)?)
 }
 
-/// Reads the order, in the keeper.
-pub(crate) fn read_order(from: impl Read) -> io::Result<Order> {
+/// A task as it goes over the pipe.
+pub(crate) fn task_line(task: &Task) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(task)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Reads the task, in the program that is to do it.
+pub(crate) fn read_task(from: impl Read) -> io::Result<Task> {
     let mut line = String::new();
     BufReader::new(from.take(MAX_ORDER)).read_line(&mut line)?;
     Ok(serde_json::from_str(&line)?)

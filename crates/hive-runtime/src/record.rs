@@ -8,10 +8,10 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use hive_wire::Timestamp;
+use hive_wire::{Timestamp, host};
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::{self, Process};
@@ -28,7 +28,16 @@ pub(crate) struct Record {
     pub(crate) boot: String,
     /// What every process of this run has in its environment.
     pub(crate) mark: String,
+    /// What ran it.
+    #[serde(default = "plain")]
+    pub(crate) runtime: host::Runtime,
     pub(crate) generation: u32,
+    /// Its control groups.
+    #[serde(default)]
+    pub(crate) groups: Vec<PathBuf>,
+    /// Limits that could not be set.
+    #[serde(default)]
+    pub(crate) unbounded: Vec<String>,
     pub(crate) started_at: Timestamp,
     pub(crate) keeper: Process,
     /// Missing between the keeper's start and the program's.
@@ -37,8 +46,13 @@ pub(crate) struct Record {
     pub(crate) exit: Option<Exit>,
 }
 
+/// What ran agents before records said it.
+fn plain() -> host::Runtime {
+    host::Runtime::Process
+}
+
 /// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// It ended with this code.

@@ -561,14 +561,14 @@ fn c5_an_approval_whose_time_is_up_can_only_expire() {
     let mut hive = Hive::new();
     let id = hive.run(|tx| tx.request_approval(&approval("h1")));
     assert_eq!(hive.run(|tx| tx.next_approval_expiry()), Some(LATER));
-    assert!(hive.run(|tx| tx.expired_approvals()).is_empty());
+    assert!(hive.run(|tx| tx.expired_approvals(9)).is_empty());
     hive.clock = LATER.millis();
     for state in [ApprovalState::Approved, ApprovalState::Denied] {
         let late = refused(&mut hive, |tx| tx.decide(id, None, state, ""));
         assert!(late.to_string().contains("has expired"), "{late}");
     }
-    assert_eq!(hive.run(|tx| tx.expired_approvals()), [id]);
+    assert_eq!(hive.run(|tx| tx.expired_approvals(9)), [id]);
     hive.run(|tx| tx.decide(id, None, ApprovalState::Expired, ""));
-    assert!(hive.run(|tx| tx.expired_approvals()).is_empty());
+    assert!(hive.run(|tx| tx.expired_approvals(9)).is_empty());
     assert_eq!(hive.run(|tx| tx.next_approval_expiry()), None);
 }

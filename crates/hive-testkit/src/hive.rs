@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use hive_runtime::{ProcessRuntime, Runtime, keeper::KeeperCommand};
+use hive_runtime::{Machine, Runtimes, System, keeper::KeeperCommand};
 use hive_wire::{
     client::{Client, Options as ClientOptions},
     host::{Info, Spawn},
@@ -300,9 +300,20 @@ fn stop_agents(root: &Path) -> Result<(), hive_runtime::RuntimeError> {
         program: PathBuf::new(),
         args: Vec::new(),
     };
-    let runtime = ProcessRuntime::new(root.join("state/agents"), keeper);
-    for agent in runtime.list()? {
-        runtime.stop(&agent.name, Duration::ZERO)?;
+    let machine = Machine {
+        keeper,
+        system: System::of_host(),
+        path: std::env::var_os("PATH").unwrap_or_default(),
+    };
+    let runtimes = Runtimes::new(
+        machine,
+        &root.join("state/agents"),
+        root.join("state/trial"),
+    );
+    for runtime in runtimes.iter() {
+        for agent in runtime.list()? {
+            runtime.stop(&agent.name, Duration::ZERO)?;
+        }
     }
     Ok(())
 }

@@ -91,6 +91,16 @@ pub enum ControlAction {
         /// The words of the groups that the agent has now.
         groups: Vec<String>,
     },
+    /// Begin no turn until [`Self::Resume`].
+    Pause {
+        /// Why.
+        reason: String,
+        /// Stop the turn that runs, too, and give its messages back.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        now: bool,
+    },
+    /// A pause is over.
+    Resume,
     /// Finish or give back the running turn, and end.
     Stop,
 }
@@ -109,6 +119,8 @@ impl ControlAction {
             Self::Hold { .. } => "hold",
             Self::Release => "release",
             Self::ToolGroups { .. } => "tool_groups",
+            Self::Pause { .. } => "pause",
+            Self::Resume => "resume",
             Self::Stop => "stop",
         }
     }

@@ -3,6 +3,7 @@
 mod grants;
 mod harness;
 mod lifecycle;
+mod spending;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +16,12 @@ pub use harness::{
     Lifted, Link, OneTimeLink, TotalsPage, TurnPage, TurnRow, TurnTotals, Turns,
 };
 pub use lifecycle::{
-    AllStopped, Defaults, Destroy, Destroyed, Kill, Output, ReadOutput, Rebuild, Restart, Spawn,
-    Start, StopAll, StopFailure,
+    AllStopped, Defaults, Destroy, Destroyed, Kill, Output, ReadOutput, Rebuild, Restart,
+    RuntimeState, RuntimeStates, Spawn, Start, StopAll, StopFailure, TryRuntimes, UpdateAll,
+    Updated,
+};
+pub use spending::{
+    BudgetState, DaySpend, Pause, PauseCause, PauseRow, Paused, Resume, Spend, SpendPage,
 };
 
 pub use crate::approval::{
@@ -38,6 +43,7 @@ commands! {
         "restart" => Restart -> AgentRow,
         "rebuild" => Rebuild -> AgentRow,
         "stop_all" => StopAll -> AllStopped,
+        "runtimes" => TryRuntimes -> RuntimeStates,
         "output" => ReadOutput -> Output,
         "list" => List -> Agents,
         "send" => SendAsOperator -> agent::Sent,
@@ -56,6 +62,9 @@ commands! {
         "turns" => Turns -> TurnPage,
         "turn_totals" => TurnTotals -> TotalsPage,
         "lift" => Lift -> Lifted,
+        "spend" => Spend -> SpendPage,
+        "pause" => Pause -> Paused,
+        "resume" => Resume -> Paused,
         "link" => Link -> OneTimeLink,
         "permissions" => ShowPermissions -> PermissionList,
         "set_permissions" => SetPermissions -> PermissionRow,
@@ -65,6 +74,7 @@ commands! {
         "pending" => Pending -> ApprovalList,
         "approve" => Approve -> Decided,
         "deny" => Deny -> Decided,
+        "update_all" => UpdateAll -> Updated,
     }
 }
 
@@ -100,6 +110,12 @@ pub struct HiveInfo {
     /// What a new agent gets on this machine.
     #[serde(default)]
     pub defaults: Defaults,
+    /// Why the whole hive is paused, when it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<String>,
+    /// What the hive has spent today, and may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent_today: Option<BudgetState>,
 }
 
 /// Where an agent runs.
@@ -153,6 +169,51 @@ impl Runtime {
         Self::ALL
             .into_iter()
             .find(|runtime| runtime.as_str() == name)
+    }
+}
+
+/// What an agent reaches of the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// `gateway` where the runtime isolates, else `host`.
+    #[default]
+    Auto,
+    /// The model, and the world through the host's egress proxy.
+    Gateway,
+    /// The model alone.
+    None,
+    /// Whatever the host reaches, its own services included.
+    Host,
+}
+
+impl Network {
+    /// Its name, as on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Gateway => "gateway",
+            Self::None => "none",
+            Self::Host => "host",
+        }
+    }
+
+    /// This one, or another where it leaves the choice open.
+    pub fn or(self, other: Self) -> Self {
+        match self {
+            Self::Auto => other,
+            chosen => chosen,
+        }
+    }
+
+    /// What it comes to in a runtime.
+    pub fn in_runtime(self, runtime: Runtime) -> Self {
+        match (self, runtime) {
+            // A plain process is on the host's network whatever it is told.
+            (_, Runtime::Process | Runtime::None) => Self::Host,
+            (Self::Auto, _) => Self::Gateway,
+            (chosen, _) => chosen,
+        }
     }
 }
 
@@ -211,6 +272,9 @@ pub struct AgentRow {
     pub status: String,
     /// Where it runs.
     pub runtime: Runtime,
+    /// What it reaches of the network; none for one that runs elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// Which engine it runs; empty for one that runs elsewhere.
     pub engine: String,
     /// Which model it uses; empty for one that runs elsewhere.
@@ -235,6 +299,23 @@ pub struct AgentRow {
     /// What the operator should know: why it failed, or why it is where it is.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
+    /// Whether it was made with another revision of the hive: a rebuild brings it up to date.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stale: bool,
+    /// Links on its card and its page, as it says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<DashboardLink>,
+}
+
+/// A link on an agent's card and page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DashboardLink {
+    /// What it says.
+    pub label: String,
+    /// Where it leads: an http(s) address.
+    pub url: String,
+    /// A sign before it; may be empty.
+    pub icon: String,
 }
 
 /// Lists the agents.

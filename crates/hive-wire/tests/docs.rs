@@ -142,6 +142,9 @@ fn every_command_of_the_host_socket_is_described() {
         Turns,
         TurnTotals,
         Lift,
+        Spend,
+        Pause,
+        Resume,
         Link,
         ShowPermissions,
         SetPermissions,
@@ -151,6 +154,7 @@ fn every_command_of_the_host_socket_is_described() {
         Pending,
         Approve,
         Deny,
+        UpdateAll,
     );
     check_socket(
         "## Host socket",

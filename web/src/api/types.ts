@@ -9,6 +9,7 @@ export interface AgentRow {
   state: AgentState;
   status: string;
   runtime: string;
+  network?: string;
   engine: string;
   model: string;
   parent: string | null;

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { AgentRow } from "../api/types.ts";
 import { Action } from "../ui/action.tsx";
-import { NoIsolation, StateBadge } from "../ui/badges.tsx";
+import { HostNetwork, NoIsolation, StateBadge } from "../ui/badges.tsx";
 import { Nothing } from "../ui/nothing.tsx";
 import { word } from "../ui/settings.ts";
 import { hive } from "./api.ts";
@@ -72,7 +72,7 @@ export function Fleet() {
                   <td>{agent.status || <span class="dim">{agent.note ?? ""}</span>}</td>
                   <td class="data">{agent.unread}</td>
                   <td class="data">{agent.model}</td>
-                  <td>{agent.runtime} <NoIsolation runtime={agent.runtime} /></td>
+                  <td>{agent.runtime} <NoIsolation runtime={agent.runtime} /> <HostNetwork runtime={agent.runtime} network={agent.network} /></td>
                   <td><Buttons agent={agent} /></td>
                 </tr>
               ))}

@@ -34,6 +34,15 @@ export function NoIsolation({ runtime }: { runtime: string }) {
   );
 }
 
+export function HostNetwork({ runtime, network }: { runtime: string; network?: string | undefined }) {
+  if (network !== "host" || runtime === "process") return null;
+  return (
+    <span class="badge warn" title="It is on the host's network: it reaches this machine's own services.">
+      host network
+    </span>
+  );
+}
+
 export function ContextGauge({ used, window }: { used: number; window: number }) {
   if (window <= 0) return null;
   const percent = Math.min(100, Math.round((used / window) * 100));

@@ -20,9 +20,12 @@ pub(super) fn run(caller: &Caller, command: GetLogs, grants: Arc<Grants>, reply:
     let (broker, supervisor) = (caller.broker.clone(), Arc::clone(&caller.supervisor));
     let work = async move {
         let agent = broker
-            .run(move |desk| match &command.agent {
-                None => Ok(own),
-                Some(other) => desk.roster.may_inspect(&own, other, &grants),
+            .run(move |desk| {
+                let name = match &command.agent {
+                    None => own,
+                    Some(other) => desk.roster.may_inspect(&own, other, &grants)?,
+                };
+                desk.roster.find(name.as_str()).cloned()
             })
             .await?;
         let max = command.max_bytes.unwrap_or(DEFAULT).min(MAX_LOG);
@@ -30,12 +33,12 @@ pub(super) fn run(caller: &Caller, command: GetLogs, grants: Arc<Grants>, reply:
         let output = output.map_err(|error| {
             WireError::new(
                 ErrorCode::Storage,
-                format!("the output of `{agent}` cannot be read: {error}"),
+                format!("the output of `{}` cannot be read: {error}", agent.name),
             )
             .hint("try again; the operator sees more in the daemon's log")
         })?;
         Ok::<_, WireError>(Logs {
-            agent,
+            agent: agent.name,
             output: text::printable(&String::from_utf8_lossy(&output)),
         })
     };

@@ -30,6 +30,11 @@ impl Configs {
         }
     }
 
+    /// Where they come from.
+    pub(crate) fn repos(&self) -> &Repos {
+        &self.repos
+    }
+
     /// An agent's configuration; the defaults for one that has none.
     pub(crate) fn get(&self, name: &AgentName) -> Arc<AgentConfig> {
         if let Some(config) = self.lock().get(name) {

@@ -246,6 +246,10 @@ async fn settle_into(host: &Arc<Host>, agent: &AgentName) -> Result<Done, WireEr
         .approvals
         .on_disk(move |_| Ok(configs.reload(&name)))
         .await?;
+    let (found, _) = host.find(agent.clone()).await?;
+    if let Err(error) = host.open_gateway(&found) {
+        tracing::error!(%agent, %error, "cannot open its way to the model");
+    }
     let text = |value: Option<String>| value.unwrap_or_default();
     host.supervisor
         .reconfigure(
@@ -266,7 +270,7 @@ async fn settle_into(host: &Arc<Host>, agent: &AgentName) -> Result<Done, WireEr
 }
 
 /// Waits until an agent that should run has come up: its harness is there and has asked for work.
-async fn trial(host: &Arc<Host>, agent: &AgentName) -> Done {
+pub(crate) async fn trial(host: &Arc<Host>, agent: &AgentName) -> Result<(), String> {
     let name = agent.clone();
     let found = host
         .broker

@@ -24,7 +24,7 @@ use super::{
     storage,
 };
 use crate::{
-    agent_commands::once::Once,
+    agent_commands::Once,
     agent_config::{self, AGENT_TOML},
     broker::Desk,
     repos::{NotImported, Tree},

@@ -105,7 +105,7 @@ fn fire_first(desk: &mut Desk<'_>) -> Result<bool, WireError> {
         Some((_, First::Reminder)) => fire_reminder(desk)?,
         Some((_, First::Schedule)) => schedules::fire_first(desk)?,
         Some((_, First::Question)) => expire_question(desk)?,
-        Some((_, First::Approval)) => expire_approvals(desk)?,
+        Some((_, First::Approval)) => expire_approval(desk)?,
         None => return Ok(false),
     }
     Ok(true)
@@ -124,8 +124,8 @@ fn expire_question(desk: &mut Desk<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-fn expire_approvals(desk: &mut Desk<'_>) -> Result<(), WireError> {
-    for id in desk.store(|tx| tx.expired_approvals())? {
+fn expire_approval(desk: &mut Desk<'_>) -> Result<(), WireError> {
+    for id in desk.store(|tx| tx.expired_approvals(1))? {
         let expired = desk.store(|tx| tx.decide(id, None, ApprovalState::Expired, ""))?;
         approvals::resolved(desk, &expired);
     }

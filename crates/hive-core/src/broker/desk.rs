@@ -21,7 +21,7 @@ use super::{
     lobby::{Deliver, Lobby, Presence, Waiter},
     report,
 };
-use crate::{config::Config, roster::Roster};
+use crate::{config::Config, pauses::Pauses, roster::Roster};
 
 /// Something to say once the group is durable, or that it is not.
 pub(super) type Answer = Box<dyn FnOnce(Option<&WireError>) + Send>;
@@ -31,6 +31,8 @@ pub struct Desk<'g> {
     pub(super) group: Group<'g>,
     /// Who is in the hive.
     pub roster: &'g mut Roster,
+    /// Who begins no turn.
+    pub(crate) pauses: &'g mut Pauses,
     /// How this hive is set up.
     pub config: &'g Config,
     pub(super) lobby: &'g mut Lobby,
@@ -130,6 +132,7 @@ impl Desk<'_> {
     /// Leases the message to whoever waits for it as it is stored, where that is possible.
     fn hand_over(&mut self, message: NewMessage) -> Result<AtOnce, WireError> {
         let waiter = match &message.to {
+            Recipient::Agent(agent) if self.pauses.of(agent).is_some() => None,
             Recipient::Agent(agent) => self.lobby.first(agent).filter(|waiter| waiter.is_there()),
             Recipient::Operator => None,
         };
@@ -155,7 +158,8 @@ impl Desk<'_> {
             return;
         }
         receive.parks = deadline.is_some();
-        let received = match self.store_checked(|tx| tx.receive(&receive)) {
+        let asked = self.allowed(&receive);
+        let received = match self.store_checked(|tx| tx.receive(&asked)) {
             Ok(received) => received,
             Err(error) => return self.answer(Err(error), done),
         };
@@ -308,6 +312,12 @@ impl Desk<'_> {
         self.report(event);
     }
 
+    /// Tells live views that something happened to the whole hive.
+    pub fn report_hive(&mut self, kind: &'static str, data: &serde_json::Value) {
+        let event = report::event(self.now, hive_wire::name::OPERATOR, kind, data);
+        self.report(event);
+    }
+
     /// Sends a helper event (C10) to an agent, if it is still there. The limit on the inbox does
     /// not hold for it: somebody waits for this news.
     pub fn tell(&mut self, agent: &AgentName, event: &serde_json::Value) {
@@ -356,7 +366,7 @@ impl Desk<'_> {
     pub(super) fn time_is_up(&mut self, waiter: Waiter) {
         let receive = Receive {
             parks: false,
-            ..waiter.receive
+            ..self.allowed(&waiter.receive)
         };
         let outcome = self.store(|tx| tx.receive(&receive));
         let outcome = outcome.map(|received| Messages {
@@ -365,11 +375,37 @@ impl Desk<'_> {
         self.answer(outcome, waiter.done);
     }
 
+    /// A receive as it may be carried out: for an agent that is paused it brings nothing.
+    fn allowed(&self, receive: &Receive) -> Receive {
+        let is_paused = self.pauses.of(&receive.agent).is_some();
+        Receive {
+            max: if is_paused { 0 } else { receive.max },
+            ..receive.clone()
+        }
+    }
+
+    /// Takes the pauses as they are on disk now, and hands out mail that waited for the end of one.
+    ///
+    /// # Errors
+    /// The store's refusal.
+    pub(crate) fn read_pauses(&mut self) -> Result<Pauses, WireError> {
+        let rows = self.store(|tx| tx.pauses())?;
+        *self.pauses = Pauses::new(rows);
+        let names: Vec<AgentName> = self.roster.iter().map(|one| one.name.clone()).collect();
+        for name in names {
+            self.serve(&Recipient::Agent(name));
+        }
+        Ok(self.pauses.clone())
+    }
+
     /// Hands waiting mail to those who wait for it.
     fn serve(&mut self, recipient: &Recipient) {
         let Recipient::Agent(agent) = recipient else {
             return;
         };
+        if self.pauses.of(agent).is_some() {
+            return;
+        }
         while let Some(waiter) = self.lobby.first(agent) {
             if !waiter.is_there() {
                 self.lobby.pop_first(agent);

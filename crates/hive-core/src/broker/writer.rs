@@ -18,7 +18,7 @@ use super::{
     lobby::Lobby,
     stopping,
 };
-use crate::{config::Config, metrics::Metrics, roster::Roster};
+use crate::{config::Config, metrics::Metrics, pauses::Pauses, roster::Roster};
 
 /// The most jobs in one group: beyond, an answer would wait for work it has nothing to do with.
 const GROUP: usize = 1_024;
@@ -29,6 +29,8 @@ pub struct Parts {
     pub store: Store,
     /// Who is in the hive.
     pub roster: Roster,
+    /// Who begins no turn.
+    pub pauses: Pauses,
     /// How the hive is set up.
     pub config: Arc<Config>,
     /// Where events go.
@@ -237,6 +239,7 @@ impl Work {
         let mut desk = Desk {
             group: self.parts.store.begin(now)?,
             roster: &mut self.parts.roster,
+            pauses: &mut self.parts.pauses,
             config: &self.parts.config,
             lobby: &mut self.lobby,
             askers: &mut self.askers,
@@ -269,11 +272,12 @@ impl Work {
     /// Reads again what a group that was undone may have changed in mind.
     fn read_again(&mut self) -> Result<(), StoreError> {
         let looked_up = self.parts.store.one(Timestamp::now(), |tx| {
-            Ok((Agenda::look_up(tx)?, tx.living_agents()?))
+            Ok((Agenda::look_up(tx)?, tx.living_agents()?, tx.pauses()?))
         })?;
         match looked_up {
-            Ok((next, agents)) => {
+            Ok((next, agents, pauses)) => {
                 self.agenda = next;
+                self.parts.pauses = Pauses::new(pauses);
                 self.parts.roster = Roster::new(agents);
             }
             Err(refusal) => tracing::error!(%refusal, "cannot read the hive again"),

@@ -15,7 +15,7 @@ use anstyle::Style;
 use clap::Args;
 use hive_wire::{
     client::Client,
-    host::{HiveInfo, Info},
+    host::{HiveInfo, Info, RuntimeStates, TryRuntimes},
 };
 use serde::Serialize;
 
@@ -46,6 +46,7 @@ pub const CHECKS: &[Check] = &[
     Check::new("user-namespaces", machine::user_namespaces),
     Check::new("claude", agents::claude),
     Check::new("runtime", agents::runtime),
+    Check::new("other-runtimes", agents::other_runtimes),
     Check::new("engine", agents::engine),
     Check::new("model", agents::model),
     Check::new("config-mode", agents::config_mode),
@@ -72,6 +73,8 @@ pub struct Facts {
     pub places: Places,
     /// What the daemon says of itself, or why it says nothing.
     pub daemon: Result<HiveInfo, String>,
+    /// What it says of its runtimes, when it answers.
+    pub runtimes: Option<RuntimeStates>,
 }
 
 /// What a check found.
@@ -147,9 +150,15 @@ impl DoctorArgs {
                 .report()
                 .map_or_else(String::new, |report| report.message.clone())
         });
+        let runtimes = match &daemon {
+            // Some take a while to be tried.
+            Ok(_) => host.call_within(&TryRuntimes {}, 12 * PATIENCE).await.ok(),
+            Err(_) => None,
+        };
         let facts = Facts {
             places: places.clone(),
             daemon,
+            runtimes,
         };
         let results: Vec<Examined> = CHECKS.iter().map(|check| examine(check, &facts)).collect();
         let failed: Vec<&str> = results

@@ -8,6 +8,7 @@ mod events;
 mod grants;
 mod harnesses;
 mod messages;
+mod spending;
 mod words;
 
 use hive_wire::{Timestamp, host};
@@ -19,6 +20,7 @@ pub(super) use self::{
     grants::{PermissionList, ScheduleList},
     harnesses::{Control, Lifted, OneTimeLink, TotalList, TurnList},
     messages::{Acked, InboxDocument, MessageList, Receipt, Sent, Settled},
+    spending::{Paused, SpendPage},
     words::{agent_state, message_state},
 };
 use super::failure::Report;
@@ -99,6 +101,8 @@ pub(super) struct Status<'a> {
     runtime: &'static str,
     engine: &'a str,
     rehearsed: bool,
+    paused: Option<&'a str>,
+    spent_today: Option<&'a host::BudgetState>,
 }
 
 impl<'a> From<&'a host::HiveInfo> for Status<'a> {
@@ -118,6 +122,8 @@ impl<'a> From<&'a host::HiveInfo> for Status<'a> {
             runtime: info.defaults.runtime.as_str(),
             engine: &info.defaults.engine,
             rehearsed: info.defaults.rehearsed,
+            paused: info.paused.as_deref(),
+            spent_today: info.spent_today.as_ref(),
         }
     }
 }
@@ -156,6 +162,7 @@ struct Agent<'a> {
     state: &'static str,
     status: &'a str,
     runtime: &'static str,
+    network: Option<&'static str>,
     engine: &'a str,
     model: &'a str,
     parent: Option<&'a str>,
@@ -167,6 +174,7 @@ struct Agent<'a> {
     created_at: Timestamp,
     pid: Option<u32>,
     note: &'a str,
+    stale: bool,
 }
 
 impl<'a> From<&'a host::AgentRow> for Agent<'a> {
@@ -176,6 +184,7 @@ impl<'a> From<&'a host::AgentRow> for Agent<'a> {
             state: agent_state(row.state),
             status: &row.status,
             runtime: row.runtime.as_str(),
+            network: row.network.map(host::Network::as_str),
             engine: &row.engine,
             model: &row.model,
             parent: row.parent.as_ref().map(hive_wire::AgentName::as_str),
@@ -187,6 +196,7 @@ impl<'a> From<&'a host::AgentRow> for Agent<'a> {
             created_at: row.created_at,
             pid: row.pid,
             note: &row.note,
+            stale: row.stale,
         }
     }
 }

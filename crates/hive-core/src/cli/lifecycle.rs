@@ -5,7 +5,7 @@ use std::time::Duration;
 use hive_wire::{
     client::Client,
     command::Command,
-    host::{AgentRow, AgentState, Runtime},
+    host::{AgentRow, AgentState, Network, Runtime},
 };
 
 use super::{
@@ -44,6 +44,17 @@ pub(super) fn runtime(runtime: Runtime) -> &'static str {
     match runtime {
         Runtime::Process => "process (no isolation)",
         other => other.as_str(),
+    }
+}
+
+/// Where an agent runs, and whether it is on the host's network there.
+pub(super) fn place(agent: &AgentRow) -> String {
+    let runtime = runtime(agent.runtime);
+    match agent.network {
+        Some(Network::Host) if agent.runtime != Runtime::Process => {
+            format!("{runtime} (host network)")
+        }
+        _ => runtime.to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use clap::Args;
 use hive_wire::{
     AgentName,
     client::Client,
-    host::{AgentRow, AgentState, Agents, List, Runtime},
+    host::{AgentRow, AgentState, Agents, List, Network, Runtime},
 };
 
 use super::{
@@ -47,7 +47,7 @@ fn table(list: &Agents) -> Table {
         table.row([
             agent.name.as_str().into(),
             Cell::styled(state, state_style(agent.state)),
-            lifecycle::runtime(agent.runtime).into(),
+            lifecycle::place(agent).as_str().into(),
             engine_name(&agent.engine).into(),
             or_dash(&agent.model).into(),
             count(agent.unread),
@@ -72,6 +72,12 @@ fn notes(list: &Agents) -> Vec<String> {
     if list.agents.iter().any(|agent| unprotected(&agent)) {
         notes
             .push("`process` isolates nothing: such an agent may do what your user may".to_owned());
+    }
+    let is_open = |agent: &AgentRow| {
+        agent.network == Some(Network::Host) && agent.runtime != Runtime::Process
+    };
+    if list.agents.iter().any(is_open) {
+        notes.push("the host's network reaches this machine's own services".to_owned());
     }
     for agent in list.agents.iter().filter(|agent| !agent.note.is_empty()) {
         notes.push(format!("{}: {}", agent.name, one_line(&agent.note)));

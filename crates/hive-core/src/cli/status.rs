@@ -7,7 +7,9 @@ use hive_wire::{
     host::{HiveInfo, Info},
 };
 
-use super::{age::age, failure::Failure, json, lifecycle, out::Out, table::one_line};
+use super::{
+    age::age, failure::Failure, json, lifecycle, out::Out, spend::budget_line, table::one_line,
+};
 
 /// Arguments of `status`.
 #[derive(Debug, Args)]
@@ -63,5 +65,11 @@ fn fields(info: &HiveInfo) -> Vec<(&'static str, String)> {
         ),
         ("engine", engine(info)),
     ]);
+    if let Some(spent) = &info.spent_today {
+        fields.push(("spent", budget_line(spent)));
+    }
+    if let Some(reason) = &info.paused {
+        fields.push(("paused", one_line(reason)));
+    }
     fields
 }

@@ -6,7 +6,8 @@ use std::{
     path::Path,
 };
 
-use hive_wire::AgentName;
+use hive_runtime::runtimes::isolates;
+use hive_wire::{AgentName, host::Runtime};
 
 use super::BINARY;
 use crate::daemon::Running;
@@ -45,7 +46,7 @@ struct Greeting<'g> {
     /// Opens the dashboard, once.
     link: &'g str,
     /// An agent that runs, when there is one.
-    agent: Option<&'g AgentName>,
+    agent: Option<&'g (AgentName, Runtime)>,
     rehearsed: bool,
     /// The socket of an agent to be.
     socket: &'g Path,
@@ -68,7 +69,7 @@ impl Greeting<'_> {
             );
         }
         text.push_str(&match self.agent {
-            Some(agent) => self.talk_to(agent),
+            Some((agent, runtime)) => self.talk_to(agent, *runtime),
             None => self.be_an_agent(),
         });
         text.push_str(&format!(
@@ -77,11 +78,18 @@ impl Greeting<'_> {
         text
     }
 
-    fn talk_to(&self, agent: &AgentName) -> String {
+    fn talk_to(&self, agent: &AgentName, runtime: Runtime) -> String {
         let command = self.command;
+        let place = if isolates(runtime) {
+            format!("in a container of its own (`{}`)", runtime.as_str())
+        } else {
+            format!(
+                "as a plain process of yours, WITHOUT ISOLATION (`{command} doctor` says why and \
+                 how to change that)"
+            )
+        };
         format!(
-            "{agent} runs as a plain process of yours, WITHOUT ISOLATION. Write to {agent}, watch \
-             the turn, read the answer:\n  \
+            "{agent} runs {place}. Write to {agent}, watch the turn, read the answer:\n  \
              {command} send {agent} 'hello'\n  \
              {command} tail {agent}\n  \
              {command} inbox\n\n\
@@ -132,7 +140,8 @@ mod tests {
 
     #[test]
     fn the_greeting_says_what_there_is() {
-        let ruth: AgentName = "ruth".parse().unwrap();
+        let ruth = |runtime| ("ruth".parse::<AgentName>().unwrap(), runtime);
+        let (bare, boxed) = (ruth(Runtime::Process), ruth(Runtime::Bwrap));
         let greeting = |agent, rehearsed| {
             let greeting = Greeting {
                 command: "hive-c0re --root /r",
@@ -144,7 +153,7 @@ mod tests {
             };
             greeting.text()
         };
-        let demo = greeting(Some(&ruth), true);
+        let demo = greeting(Some(&bare), true);
         for words in [
             "MODEL IS REHEARSED",
             "ANTHROPIC_API_KEY",
@@ -154,8 +163,10 @@ mod tests {
         ] {
             assert!(demo.contains(words), "{words}: {demo}");
         }
-        let real = greeting(Some(&ruth), false);
+        let real = greeting(Some(&boxed), false);
         assert!(!real.contains("REHEARSED"), "{real}");
+        assert!(!real.contains("WITHOUT ISOLATION"), "{real}");
+        assert!(real.contains("container of its own (`bwrap`)"), "{real}");
         let bare = greeting(None, false);
         assert!(bare.contains("spawn ada --runtime none"), "{bare}");
         assert!(

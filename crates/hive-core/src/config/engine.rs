@@ -19,6 +19,8 @@ pub struct Engine {
     pub default: String,
     /// How many seconds an engine stays warm after a turn; 0 for one process per turn.
     pub linger_secs: u32,
+    /// Whether engines reach their model through the host's gateway, which holds the keys.
+    pub gateway: bool,
     /// How many seconds the operator has to permit a call that an engine's rules leave open; 0
     /// refuses at once.
     pub consent_secs: u32,
@@ -33,6 +35,7 @@ impl Default for Engine {
         Self {
             default: "auto".to_owned(),
             linger_secs: 0,
+            gateway: true,
             consent_secs: 240,
             env: EngineEnv::default(),
             context_windows: BTreeMap::new(),

@@ -1,12 +1,13 @@
 //! What a daemon brings along to run agents with: the supervisor, the way to a model, and the
 //! first agent of a new hive.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
-use hive_runtime::ProcessRuntime;
+use anyhow::Context;
+use hive_runtime::Runtimes;
 use hive_store::sqlite::{AgentRecord, Wanted};
 use hive_wire::{
-    AgentName, WireError,
+    AgentName, Timestamp, WireError,
     host::{Runtime, Spawn},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -16,15 +17,21 @@ use crate::{
     agent_config::{self, AGENT_TOML, Configs},
     approvals,
     broker::Broker,
+    budgets,
     config::Config,
+    egress::Outside,
+    gateway::{self, Books, Gateway, Upstreams},
     host_commands::{Host, spawn},
     model::{ModelAccess, Rehearsal},
     paths::Paths,
     permissions::Gate,
     repos::Tree,
-    supervisor::{self, Binaries, Supervisor, keeper_command},
+    supervisor::{self, Binaries, Supervisor, keeper_command, machine},
+    updates::Revision,
 };
 
+/// How often the clock is looked at.
+const LOOK_AGAIN: Duration = Duration::from_secs(15 * 60);
 /// The file that Claude Code keeps a login in.
 const LOGIN: &str = ".credentials.json";
 
@@ -116,12 +123,69 @@ pub(super) fn supervisor(means: &Means, around: &Around<'_>) -> Arc<Supervisor> 
         broker: around.broker.clone(),
         gate: Arc::clone(around.gate),
         model: means.model.clone(),
-        runtime: Arc::new(ProcessRuntime::new(around.paths.agents(), keeper_command())),
+        runtimes: Arc::new(Runtimes::new(
+            machine(),
+            &around.paths.agents(),
+            around.paths.trial(),
+        )),
         binaries: means.binaries.clone(),
+        revision: Revision::now(
+            means
+                .binaries
+                .harness
+                .as_deref()
+                .unwrap_or(&means.binaries.dir),
+            std::env::var("HYPERHIVE_FLAKE").ok().as_deref(),
+        ),
         dashboard_port: around.dashboard_port,
         tasks: around.tasks.clone(),
         stop: around.stop.clone(),
     })
+}
+
+/// The agents' way to their model; none where engines sign their calls themselves.
+///
+/// # Errors
+/// With the address or the header that makes no sense.
+pub(super) fn gateway(
+    means: &Means,
+    config: &Config,
+    books: &Arc<Books>,
+) -> anyhow::Result<Option<Gateway>> {
+    if !means.model.is_gated(config.engine.gateway) {
+        return Ok(None);
+    }
+    let upstreams = Upstreams::new(&means.model.env, |name| std::env::var(name).ok())
+        .context("the way to the model makes no sense: mend `engine.env` in hive.toml")?;
+    let books: Arc<Books> = Arc::clone(books);
+    Ok(Some(Gateway::new(gateway::Parts {
+        upstreams,
+        books,
+        resolver: Arc::new(Outside),
+        limits: gateway::Limits::default(),
+        patience: gateway::Patience::default(),
+    })))
+}
+
+/// Ends, at every midnight, the pauses of budgets of the day before; and once at the start.
+pub(super) async fn new_days(host: Arc<Host>) {
+    loop {
+        match host.broker.run(budgets::new_day).await {
+            Ok(Some(pauses)) => {
+                host.books.forgive();
+                host.harnesses.set_pauses(pauses, &|_| false);
+            }
+            Ok(None) => {}
+            Err(error) => tracing::error!(%error, "cannot begin a new day"),
+        }
+        // Clocks jump and machines sleep, so the time is looked at again.
+        let wait = budgets::until_midnight(Timestamp::now()).min(LOOK_AGAIN);
+        // Cancel-safe: both only wait.
+        tokio::select! {
+            () = host.stop.cancelled() => return,
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
 }
 
 /// Has everybody started who should run, and begins a new hive with its root agent.
@@ -147,7 +211,7 @@ pub(super) async fn muster(host: &Arc<Host>, means: &Means, agents: &[AgentRecor
             tracing::error!(agent = %agent.name, %error, "it has no repositories of configuration");
         }
     }
-    host.supervisor.adopt(agents).await;
+    host.supervisor.adopt(agents);
     if means.binaries.harness.is_some() {
         first_agent(host).await;
     }

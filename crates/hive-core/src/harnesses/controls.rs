@@ -27,7 +27,9 @@ pub(super) struct Controls {
     changed: watch::Sender<()>,
     pending: VecDeque<Pending>,
     /// The last hold or release: the harness must know it, but answers neither.
-    standing: Option<Standing>,
+    hold: Option<Standing>,
+    /// The last pause or its end, likewise.
+    pause: Option<Standing>,
     /// The tool groups that it was started without.
     groups: Option<Standing>,
 }
@@ -58,12 +60,19 @@ impl Controls {
             self.pending
                 .iter_mut()
                 .for_each(|pending| pending.is_sent = false);
-            for standing in [&mut self.standing, &mut self.groups].into_iter().flatten() {
+            for standing in self.standing() {
                 standing.is_sent = false;
             }
         }
         self.end_poll();
         (self.poll, self.changed.subscribe())
+    }
+
+    /// What the harness must know, and answers with nothing.
+    fn standing(&mut self) -> impl Iterator<Item = &mut Standing> {
+        [&mut self.pause, &mut self.hold, &mut self.groups]
+            .into_iter()
+            .flatten()
     }
 
     /// Ends the poll that is under way.
@@ -79,8 +88,7 @@ impl Controls {
         }
         self.drop_old();
         let mut requests = Vec::new();
-        let standing = [&mut self.standing, &mut self.groups].into_iter().flatten();
-        for standing in standing.filter(|standing| !standing.is_sent) {
+        for standing in self.standing().filter(|standing| !standing.is_sent) {
             standing.is_sent = true;
             if !is_over(&standing.request.action, now) {
                 requests.push(standing.request.clone());
@@ -120,7 +128,21 @@ impl Controls {
 
     /// Tells the harness to wait, or that it need not any more. The newest word counts.
     pub(super) fn stand(&mut self, request_id: ControlId, action: ControlAction) {
-        self.standing = Some(Standing {
+        self.hold = Some(Standing {
+            request: ControlRequest { request_id, action },
+            is_sent: false,
+        });
+        self.changed.send_replace(());
+    }
+
+    /// Tells the harness that it is paused, or is not any more. The same word again is not said
+    /// again, and nobody is told that a pause is over who was never told of one.
+    pub(super) fn pause(&mut self, request_id: ControlId, action: ControlAction) {
+        let before = self.pause.as_ref().map(|standing| &standing.request.action);
+        if before == Some(&action) || (before.is_none() && action == ControlAction::Resume) {
+            return;
+        }
+        self.pause = Some(Standing {
             request: ControlRequest { request_id, action },
             is_sent: false,
         });

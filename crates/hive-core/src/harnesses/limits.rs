@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hive_store::sqlite::AgentRecord;
-use hive_wire::{
-    AgentName, ControlId, Timestamp, control::ControlAction, host::Lifted, report::PostState,
-};
+use hive_wire::{AgentName, ControlId, Timestamp, control::ControlAction, host::Lifted};
 
 use super::{Harnesses, Inner};
 use crate::credentials::{Credential, Limit};
+
+/// Ends of a limit that lie closer together are one.
+const SAME_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The limits in force, by credential.
 #[derive(Default)]
@@ -71,14 +72,14 @@ impl Harnesses {
         &self,
         inner: &mut Inner,
         reporter: &AgentName,
-        report: &PostState,
+        resets_at: Option<Timestamp>,
         everybody: &[AgentRecord],
     ) {
         let Some(record) = everybody.iter().find(|agent| agent.name == *reporter) else {
             return;
         };
         let credential = self.credential(record);
-        let limit = Limit::reported(reporter, report, Timestamp::now());
+        let limit = Limit::reported(reporter, resets_at, Timestamp::now());
         let waiting: BTreeSet<AgentName> = everybody
             .iter()
             .filter(|agent| agent.name != *reporter && self.credential(agent) == credential)
@@ -95,6 +96,22 @@ impl Harnesses {
             inner.stand(agent, ControlAction::Hold { until, reason });
         }
         inner.limits.by_credential.insert(credential, shared);
+    }
+
+    /// Makes everybody on the host's credential wait for a limit that the gateway saw an agent
+    /// meet. The service says it again with every call, so that only a later end is news.
+    pub(crate) fn limit_seen(
+        &self,
+        agent: &AgentName,
+        until: Timestamp,
+        everybody: &[AgentRecord],
+    ) {
+        let mut inner = self.lock();
+        let known = inner.limits.of(&Credential::Host, Timestamp::now());
+        if known.is_some_and(|limit| until <= limit.until.plus(SAME_LIMIT)) {
+            return;
+        }
+        self.hold_others(&mut inner, agent, Some(until), everybody);
     }
 
     /// Lifts the limit of the credential that an agent is on, for everybody on it.
@@ -137,7 +154,7 @@ mod tests {
     use hive_wire::{
         control::{Control, ControlRequest},
         host::Runtime,
-        report::{HarnessStatus, TurnState},
+        report::{HarnessStatus, PostState, TurnState},
     };
 
     use super::*;
@@ -202,7 +219,12 @@ mod tests {
             let events = EventLog::open(&path, event_log::Limits::default()).unwrap();
             let process = |text| record(text, Runtime::Process);
             Self {
-                harnesses: Harnesses::new(Arc::new(events), Vec::new(), true),
+                harnesses: Harnesses::new(
+                    Arc::new(events),
+                    Vec::new(),
+                    crate::pauses::Pauses::default(),
+                    true,
+                ),
                 everybody: vec![
                     process("ada"),
                     process("bob"),

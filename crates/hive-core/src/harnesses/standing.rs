@@ -22,6 +22,8 @@ pub(crate) struct Facts {
     pub(crate) held_until: Option<Timestamp>,
     /// When the limit of its credential ends.
     pub(crate) resets_at: Option<Timestamp>,
+    /// Why it begins no turn, when it is paused.
+    pub(crate) paused: Option<String>,
     /// Requests that it has not answered.
     pub(crate) pending: u32,
 }
@@ -38,6 +40,9 @@ pub(crate) fn state_of(runtime: Runtime, facts: &Facts) -> AgentState {
     let Some(report) = &facts.report else {
         return AgentState::Starting;
     };
+    if facts.paused.is_some() && report.turn_state == TurnState::Idle {
+        return AgentState::Paused;
+    }
     match (report.status, report.turn_state) {
         (HarnessStatus::NeedsLoginIdle, _) => AgentState::NeedsLogin,
         (HarnessStatus::RateLimited, _) => AgentState::RateLimited,

@@ -48,11 +48,14 @@ fn check(action: &ControlAction) -> Result<(), WireError> {
         ControlAction::Hold { .. }
         | ControlAction::Release
         | ControlAction::ToolGroups { .. }
+        | ControlAction::Pause { .. }
+        | ControlAction::Resume
         | ControlAction::Stop => {
             let kind = action.kind();
             Err(
-                WireError::new(ErrorCode::BadRequest, format!("`{kind}` is the host's own"))
-                    .hint("`lift` ends a wait, `kill` stops an agent"),
+                WireError::new(ErrorCode::BadRequest, format!("`{kind}` is the host's own")).hint(
+                    "`lift` ends a wait, `pause` and `resume` pause an agent, `kill` stops it",
+                ),
             )
         }
         ControlAction::Model { name } => {
@@ -96,6 +99,7 @@ mod tests {
         for bad in [
             ControlAction::Stop,
             ControlAction::Release,
+            ControlAction::Resume,
             model(""),
             model("--settings=x"),
             model("a b"),

@@ -3,15 +3,27 @@
 use std::sync::Arc;
 
 use hive_wire::{
-    WireError,
+    Timestamp, WireError,
     host::{HiveInfo, Info},
 };
 
 use super::Host;
+use crate::budgets;
 
 pub(crate) async fn run(host: Arc<Host>, Info {}: Info) -> Result<HiveInfo, WireError> {
     let counts = host.read(hive_store::Readers::counts).await?;
-    let agents = host.broker.run(|desk| Ok(desk.roster.len())).await?;
+    let found = host.broker.run(|desk| {
+        let paused = desk.pauses.of_hive().map(|pause| pause.reason.clone());
+        Ok((desk.roster.len(), paused))
+    });
+    let (agents, paused) = found.await?;
+    let config = Arc::clone(&host.config);
+    let spent = host.read(move |readers| {
+        let now = Timestamp::now();
+        let raises = readers.budget_day("", now)?.raises;
+        Ok(budgets::of_hive(&config, &readers.spend(1, now)?, raises))
+    });
+    let spent_today = Some(spent.await?);
     Ok(HiveInfo {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
@@ -25,5 +37,7 @@ pub(crate) async fn run(host: Arc<Host>, Info {}: Info) -> Result<HiveInfo, Wire
         undelivered: counts.undelivered,
         dead: counts.dead,
         defaults: host.supervisor.defaults(),
+        paused,
+        spent_today,
     })
 }

@@ -6,13 +6,14 @@ use hive_store::{Mail, sqlite::AgentRecord};
 use hive_wire::{
     WireError,
     agent::InboxStatus,
-    host::{AgentRow, AgentState, Agents, List},
+    host::{AgentRow, AgentState, Agents, List, Runtime},
 };
 
 use super::Host;
 use crate::{
     broker::Desk,
     harnesses::{Harnesses, state_of},
+    links,
     supervisor::{Phase, Supervisor},
 };
 
@@ -73,6 +74,8 @@ pub(crate) fn stands(
         pid: standing.as_ref().and_then(|standing| standing.pid),
         note: standing
             .map(|standing| standing.problem)
+            .filter(|problem| !problem.is_empty())
+            .or(facts.paused)
             .unwrap_or_default(),
         status: facts.line.text,
     }
@@ -93,14 +96,22 @@ pub(super) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> Agent
         Some(domain) => format!("{}@{domain}", agent.name),
         None => agent.name.to_string(),
     };
+    let own = host.approvals.configs.get(&agent.name);
     let stands = stands(&host.supervisor, &host.harnesses, &agent);
     AgentRow {
+        stale: host.supervisor.is_stale(&agent),
+        links: match agent.runtime {
+            Runtime::None => Vec::new(),
+            _ => links::read(&host.paths.agent_dirs(&agent.name).state),
+        },
         state: stands.state,
         engine: stands.engine,
         model: stands.model,
         pid: stands.pid,
         note: stands.note,
         status: stands.status,
+        network: (agent.runtime != Runtime::None)
+            .then(|| host.config.agents.network(own.network, agent.runtime)),
         runtime: agent.runtime,
         parent: agent.parent,
         unread: inbox.unread,

@@ -17,7 +17,7 @@ const MOST: u32 = 128 * 1024;
 pub(super) async fn run(host: Arc<Host>, command: ReadOutput) -> Result<Output, WireError> {
     let (agent, _) = host.find(command.name).await?;
     let max = command.max_bytes.unwrap_or(DEFAULT).min(MOST);
-    let output = host.supervisor.output(&agent.name, max as usize).await;
+    let output = host.supervisor.output(&agent, max as usize).await;
     let output = output.map_err(|error| {
         WireError::new(ErrorCode::Storage, error.to_string()).hint("see the daemon's log")
     })?;

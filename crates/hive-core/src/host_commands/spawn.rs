@@ -7,10 +7,13 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use hive_store::sqlite::{AgentRecord, Wanted};
+use hive_store::{
+    Mail, failpoint,
+    sqlite::{AgentRecord, Wanted},
+};
 use hive_wire::{
     AgentName, ErrorCode, WireError,
-    host::{AgentRow, AgentState, Runtime, Spawn},
+    host::{AgentRow, AgentState, Network, Runtime, Spawn},
 };
 use serde_json::json;
 
@@ -20,10 +23,11 @@ use crate::{
     agent_config::{self, AGENT_TOML, AgentConfig},
     approvals::{self, Outcome},
     broker::Desk,
+    egress::Policy,
     pages, ports,
     repos::Tree,
     server::{Limits, Listener},
-    supervisor::Wish,
+    supervisor::{self, Wish},
 };
 
 pub(crate) async fn run(host: Arc<Host>, command: Spawn) -> Result<AgentRow, WireError> {
@@ -77,12 +81,15 @@ async fn make_repos(
 ) -> Result<(), WireError> {
     let (name, message) = (name.clone(), message.to_owned());
     let configs = Arc::clone(&host.approvals.configs);
+    let proposed = host.paths.proposed();
     host.approvals
         .on_disk(move |repos| {
             let made = repos
                 .apply(&name, &tree, &message)
                 .and_then(|_| repos.first_proposal(&name, &tree));
             made.map_err(|error| approvals::storage(&error))?;
+            supervisor::hand_on(&proposed, &proposed.join(name.as_str()))
+                .map_err(|error| approvals::storage(&error.into()))?;
             configs.reload(&name);
             Ok(())
         })
@@ -96,7 +103,7 @@ async fn create_quietly(
     message: &str,
 ) -> Result<AgentRow, WireError> {
     let alone = host.lifecycle.lock().await;
-    let (runtime, why) = host.runtime_for(command.runtime)?;
+    let (runtime, why) = host.runtime_for(command.runtime).await?;
     if let Some(engine) = &command.engine {
         host.check_engine(engine)?;
     }
@@ -107,25 +114,38 @@ async fn create_quietly(
     if runtime != Runtime::None {
         make_repos(host, &command.name, tree, message).await?;
     }
-    let (agent, listener) = host
+    let registered = host
         .broker
         .run(move |desk| register(desk, &command, runtime))
         .await?;
-    if let Err(error) = host.open_socket(&agent.name) {
+    let Registered {
+        agent,
+        listener,
+        kept_messages,
+    } = registered;
+    failpoint!("spawn::registered");
+    if let Err(error) = host.open_socket(&agent.name, runtime) {
         return Err(WireError::new(
             ErrorCode::Storage,
             format!(
-                "`{}` is registered, but its socket cannot be opened: {error}",
+                "`{}` is registered, but its socket cannot be opened: {error:#}",
                 agent.name
             ),
         )
         .hint("mend the directory it lies in; the next start opens it"));
     }
+    if runtime != Runtime::None
+        && let Err(error) = host.open_gateway(&agent)
+    {
+        tracing::error!(agent = %agent.name, %error, "cannot open its way to the model");
+    }
+    failpoint!("spawn::socket_open");
     host.open_page(&agent.name, agent.port, Some(listener));
     if runtime != Runtime::None {
-        host.supervisor.look_after(&agent.name);
+        host.supervisor.look_after(&agent);
     }
     drop(alone);
+    failpoint!("spawn::looked_after");
     if runtime != Runtime::None {
         host.supervisor.fulfilled(&agent, Wish::Start).await?;
     }
@@ -135,14 +155,29 @@ async fn create_quietly(
     if row.note.is_empty() {
         row.note = why;
     }
+    if kept_messages > 0 {
+        row.note = format!(
+            "{} {kept_messages} messages to the {} before it wait in its inbox",
+            row.note, row.name
+        );
+        row.note = row.note.trim_start().to_owned();
+    }
     Ok(row)
+}
+
+/// An agent that is on disk.
+struct Registered {
+    agent: AgentRecord,
+    listener: TcpListener,
+    /// Messages to an earlier agent of its name.
+    kept_messages: u32,
 }
 
 fn register(
     desk: &mut Desk<'_>,
     command: &Spawn,
     runtime: Runtime,
-) -> Result<(AgentRecord, TcpListener), WireError> {
+) -> Result<Registered, WireError> {
     let (name, parent) = (&command.name, command.parent.as_ref());
     desk.roster.check_new(name, parent)?;
     let former = desk.store(|tx| tx.former_port(name))?;
@@ -158,9 +193,21 @@ fn register(
         Ok(agent)
     })?;
     desk.roster.insert(agent.clone());
-    let data = json!({"runtime": runtime, "parent": parent, "port": port});
+    let inbox = desk.store(|tx| tx.inbox(&name.clone().into()))?;
+    let kept_messages = inbox.unread + inbox.inflight;
+    let data = json!({
+        "runtime": runtime,
+        "parent": parent,
+        "port": port,
+        "generation": agent.run.generation,
+        "kept_messages": kept_messages,
+    });
     desk.report_agent(name, "agent_spawned", &data);
-    Ok((agent, listener))
+    Ok(Registered {
+        agent,
+        listener,
+        kept_messages,
+    })
 }
 
 /// The port it had before, if that is free; else the one its name leads to, or the next that is
@@ -200,24 +247,36 @@ fn choose_port(
 
 impl Host {
     /// The runtime that is meant, and why.
-    fn runtime_for(&self, wanted: Runtime) -> Result<(Runtime, String), WireError> {
+    async fn runtime_for(&self, wanted: Runtime) -> Result<(Runtime, String), WireError> {
         let wanted = match wanted {
             Runtime::Auto => self.config.agents.runtime,
             other => other,
         };
-        let (best, why) = self.supervisor.binaries().runtime();
         match wanted {
-            Runtime::Auto => Ok((best, why)),
-            Runtime::None => Ok((Runtime::None, String::new())),
-            Runtime::Process if best == Runtime::Process => Ok((best, why)),
-            Runtime::Process => Err(WireError::new(ErrorCode::Unsupported, why)
-                .hint("install `hive` beside hive-c0re, or use `--runtime none`")),
-            Runtime::Bwrap | Runtime::Nspawn | Runtime::Podman | Runtime::Nixos => {
+            Runtime::Auto => return Ok(self.supervisor.best_runtime().await),
+            Runtime::None => return Ok((Runtime::None, String::new())),
+            _ => {}
+        }
+        let binaries = self.supervisor.binaries();
+        if binaries.harness.is_none() {
+            return Err(
+                WireError::new(ErrorCode::Unsupported, binaries.no_harness())
+                    .hint("install `hive` beside hive-c0re, or use `--runtime none`"),
+            );
+        }
+        if wanted == Runtime::Process {
+            let why = "NO ISOLATION: it may do whatever your user may";
+            return Ok((wanted, why.to_owned()));
+        }
+        match self.supervisor.check_runtime(wanted).await {
+            Ok(()) => Ok((wanted, String::new())),
+            Err(unavailable) => {
+                let (kind, why) = (wanted.as_str(), &unavailable.why);
                 Err(WireError::new(
                     ErrorCode::Unsupported,
-                    format!("this build has no runtime `{}`", wanted.as_str()),
+                    format!("the runtime `{kind}` does not work here: {why}"),
                 )
-                .hint("use `--runtime process`, which isolates nothing, or `--runtime none`"))
+                .hint(unavailable.remedy))
             }
         }
     }
@@ -243,19 +302,23 @@ impl Host {
             supervisor: Arc::clone(&self.supervisor),
             config: Arc::clone(&self.config),
             paths: self.paths.clone(),
+            is_gated: self.gateway.is_some(),
             tasks: self.tasks.clone(),
             stop: self.stop.clone(),
         }
     }
 
     /// Listens on an agent's socket. Idempotent: the socket of an earlier daemon is replaced (C13).
-    pub(crate) fn open_socket(&self, name: &AgentName) -> std::io::Result<()> {
+    pub(crate) fn open_socket(&self, name: &AgentName, runtime: Runtime) -> anyhow::Result<()> {
         use std::os::unix::fs::DirBuilderExt;
         let dir = self.paths.agent_run(name);
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&dir)?;
+        if runtime != Runtime::None {
+            supervisor::open_to(&dir, supervisor::claim(&self.paths, name, runtime)?)?;
+        }
         let caller = self.caller(name);
         let limits = Limits {
             connections: self.config.limits.connections_per_agent,
@@ -273,5 +336,19 @@ impl Host {
         let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         sockets.insert(name.clone(), listener);
         Ok(())
+    }
+
+    /// Opens an agent's way to its model, if the hive runs it.
+    pub(crate) fn open_gateway(&self, agent: &AgentRecord) -> std::io::Result<()> {
+        let Some(gateway) = &self.gateway else {
+            return Ok(());
+        };
+        let agents = &self.config.agents;
+        let own = self.approvals.configs.get(&agent.name).network;
+        let egress = match agents.network(own, agent.runtime) {
+            Network::Gateway | Network::Auto => Some(Policy::new(&agents.egress)),
+            Network::None | Network::Host => None,
+        };
+        gateway.open(&agent.name, &self.paths.gateway_socket(&agent.name), egress)
     }
 }

@@ -11,7 +11,15 @@ use hive_wire::{ErrorCode, WireError};
 use super::{Site, output};
 
 /// The routes that need none: they hold no data of the hive.
-const OPEN: [&str; 5] = ["/healthz", "/api/login", "/", "/assets/{name}", "/icon"];
+const OPEN: [&str; 7] = [
+    "/healthz",
+    "/api/login",
+    "/",
+    "/assets/{name}",
+    "/icon",
+    "/files/",
+    "/files/{*path}",
+];
 
 /// The token that a request came with, for handlers that look at it again later.
 #[derive(Clone)]

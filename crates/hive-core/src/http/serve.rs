@@ -9,7 +9,10 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
 use tower_service::Service;
 
 use super::{
@@ -32,15 +35,21 @@ pub(crate) struct Limits {
     pub(crate) patience: Duration,
 }
 
-/// Serves a port until `stop`, as tasks of the daemon.
+/// Serves a port until `stop`, as tasks of the daemon. `closed` is dropped when nobody listens there
+/// any more.
 pub(crate) fn serve(
     listener: TcpListener,
     router: Router,
     limits: Limits,
     tasks: &TaskTracker,
     stop: CancellationToken,
+    closed: DropGuard,
 ) {
-    tasks.spawn(accept(listener, router, limits, tasks.clone(), stop));
+    let accept = accept(listener, router, limits, tasks.clone(), stop);
+    tasks.spawn(async move {
+        accept.await;
+        drop(closed);
+    });
 }
 
 async fn accept(

@@ -1,11 +1,11 @@
-//! The page itself: one shell for every port, its script and style, and the hive's mark.
+//! The page itself: one shell for every port, its script and style.
 //!
 //! They are built from `web/` and embedded (`build.rs`). They hold no data of the hive, so that they
 //! need no token; everything they show comes over the API.
 
 use axum::{
     extract::{Path, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
 
@@ -28,7 +28,6 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
                       frame-ancestors 'none'";
 /// The names of built files change with what is in them.
 const FOREVER: &str = "public, max-age=31536000, immutable";
-const ICON: &str = include_str!("icon.svg");
 
 /// `GET /`: the shell, which says whose page it is.
 pub(super) async fn page(State(site): State<Site>) -> Response {
@@ -61,17 +60,4 @@ pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Respo
         return (kind, packed, asset.gzip).into_response();
     }
     (kind, asset.plain).into_response()
-}
-
-/// `GET /icon`: the mark of the hive.
-pub(super) async fn icon() -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "image/svg+xml"),
-        // Drawn, not run: an agent's own mark may come here one day.
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-        ),
-    ];
-    (StatusCode::OK, headers, ICON).into_response()
 }

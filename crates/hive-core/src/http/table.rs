@@ -1,6 +1,6 @@
 //! Every route of a port, once: for the router and for the OpenAPI document.
 
-use super::{Site, actions, call, events, login, mcp, openapi, shell, state, stats};
+use super::{Site, actions, call, events, login, mcp, openapi, own_files, shell, state, stats};
 use crate::access::Audience;
 use axum::{
     extract::State,
@@ -79,7 +79,12 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
         "Its script and style",
         get(shell::asset),
     );
-    table.open("GET", "/icon", "The mark of the hive", get(shell::icon));
+    table.open(
+        "GET",
+        "/icon",
+        "The mark of the agent or of the hive",
+        get(own_files::icon),
+    );
     table.open(
         "GET",
         "/healthz",
@@ -120,6 +125,9 @@ pub(super) fn routes(audience: &Audience) -> Vec<Route> {
             table.agent("/api/agents/{name}");
         }
         Audience::Agent(_) => {
+            let about = "Files of the agent's own, sandboxed";
+            table.open("GET", "/files/", about, get(own_files::index));
+            table.open("GET", "/files/{*path}", about, get(own_files::file));
             table.agent("/api");
             table.tools();
         }

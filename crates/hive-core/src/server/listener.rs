@@ -2,7 +2,7 @@
 
 use std::{
     fs, io,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{MetadataExt, PermissionsExt, chown},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -57,8 +57,9 @@ impl Listener {
 }
 
 /// Binds in a directory that is private already, so that there is no moment at which others could
-/// connect; the mode is set all the same.
-fn bind(path: &Path) -> io::Result<UnixListener> {
+/// connect; the mode is set all the same. Who may enter the directory by its group may use the
+/// socket: that is how an agent with a user of its own is let in.
+pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
     let dir = path.parent().unwrap_or(Path::new("/")).canonicalize()?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let real = dir.join(name);
@@ -68,7 +69,14 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
         _ => {}
     }
     let listener = UnixListener::bind(address)?;
-    fs::set_permissions(address, fs::Permissions::from_mode(0o600))?;
+    let around = fs::metadata(&dir)?;
+    let mode = if around.mode() & 0o010 == 0 {
+        0o600
+    } else {
+        chown(address, None, Some(around.gid()))?;
+        0o660
+    };
+    fs::set_permissions(address, fs::Permissions::from_mode(mode))?;
     Ok(listener)
 }
 

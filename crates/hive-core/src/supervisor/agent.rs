@@ -2,9 +2,12 @@
 
 use std::{os::fd::OwnedFd, sync::Arc, time::Duration};
 
-use hive_runtime::{Exit, Instance, RuntimeError, State};
-use hive_store::sqlite::{AgentRecord, Run, Wanted};
-use hive_wire::{AgentName, ErrorCode, Timestamp, WireError, text};
+use hive_runtime::{Exit, Instance, RuntimeError, State, with_causes};
+use hive_store::{
+    failpoint,
+    sqlite::{AgentRecord, Run, Wanted},
+};
+use hive_wire::{AgentName, ErrorCode, Timestamp, WireError, host, text};
 use serde_json::json;
 use tokio::{
     io::{Interest, unix::AsyncFd},
@@ -12,9 +15,9 @@ use tokio::{
 };
 
 use super::{
-    Phase, Post, Standing, Supervisor, dirs, extra, full, notice,
+    Phase, Post, Standing, Supervisor, dirs, extra, flake, notice,
     plan::{self, Action, Ends, Verdict},
-    set_run, spec,
+    set_run, settings, spec,
 };
 
 /// When to look again after something that should not fail did.
@@ -95,7 +98,7 @@ impl Task {
         let name = self.name.clone();
         let actual = self
             .supervisor
-            .blocking(move |runtime| runtime.inspect(&name))
+            .blocking(agent.runtime, move |runtime| runtime.inspect(&name))
             .await?;
         self.notice_end(&agent, actual.as_ref()).await?;
         // What was wanted may have changed by what was noticed.
@@ -109,8 +112,8 @@ impl Task {
                 self.stand(phase, &agent.run, None);
                 Ok(Until::Asked)
             }
-            Action::Watch => self.watch(&agent.run, actual).await,
-            Action::Stop => self.stop(&agent.run).await,
+            Action::Watch => self.watch(&agent, actual).await,
+            Action::Stop => self.stop(&agent).await,
             Action::Start => match self.not_before.filter(|at| *at > Instant::now()) {
                 Some(at) => {
                     self.stand(Phase::Starting, &agent.run, None);
@@ -132,11 +135,15 @@ impl Task {
         Ok(find.await?)
     }
 
-    async fn watch(&mut self, run: &Run, actual: Option<Instance>) -> Result<Until, Problem> {
+    async fn watch(
+        &mut self,
+        agent: &AgentRecord,
+        actual: Option<Instance>,
+    ) -> Result<Until, Problem> {
         let name = self.name.clone();
         let watched = self
             .supervisor
-            .blocking(move |runtime| runtime.watch(&name))
+            .blocking(agent.runtime, move |runtime| runtime.watch(&name))
             .await?;
         let (Some(instance), Some(end)) = (actual, watched) else {
             return Ok(Until::Now);
@@ -145,19 +152,26 @@ impl Task {
             generation: instance.generation,
             started_at: instance.started_at,
         });
-        self.stand(Phase::Running, run, instance.pid());
+        self.stand(Phase::Running, &agent.run, instance.pid());
+        if !instance.unbounded.is_empty() {
+            let what = instance.unbounded.join("; ");
+            let problem = format!("limits that this host does not enforce: {what}");
+            self.say(|standing| standing.problem = problem);
+        }
         Ok(Until::Ended(end))
     }
 
-    async fn stop(&mut self, run: &Run) -> Result<Until, Problem> {
-        self.stand(Phase::Stopping, run, None);
+    async fn stop(&mut self, agent: &AgentRecord) -> Result<Until, Problem> {
+        self.stand(Phase::Stopping, &agent.run, None);
         // Its end is not news any more.
         self.watched = None;
         let grace = self.supervisor.parts.config.agents.stop_grace();
         let name = self.name.clone();
+        failpoint!("supervisor::before_stop");
         self.supervisor
-            .blocking(move |runtime| runtime.stop(&name, grace))
+            .blocking(agent.runtime, move |runtime| runtime.stop(&name, grace))
             .await?;
+        failpoint!("supervisor::stopped");
         self.report("agent_stopped", json!({})).await?;
         Ok(Until::Now)
     }
@@ -173,23 +187,29 @@ impl Task {
             let broker = &self.supervisor.parts.broker;
             broker.run(move |desk| notice::leave(desk, &name)).await?;
         }
+        failpoint!("supervisor::before_start");
         let started = self
             .supervisor
-            .blocking(move |runtime| runtime.start(&spec))
+            .blocking(agent.runtime, move |runtime| runtime.start(&spec))
             .await;
+        failpoint!("supervisor::started");
         match started {
             Ok(instance) => {
                 let data = json!({"pid": instance.pid(), "generation": instance.generation});
                 self.report("agent_started", data).await?;
+                let parts = &self.supervisor.parts;
+                parts
+                    .revision
+                    .note(&parts.configs, &agent.name, agent.runtime);
                 self.watched = Some(Watched {
                     generation: instance.generation,
                     started_at: instance.started_at,
                 });
                 Ok(Until::Now)
             }
-            Err(error @ RuntimeError::Program { .. }) => self.give_up(agent, &full(&error)).await,
+            Err(error) if is_final(&error) => self.give_up(agent, &with_causes(&error)).await,
             Err(error) => {
-                let problem = full(&error);
+                let problem = with_causes(&error);
                 tracing::warn!(agent = %self.name, problem, "cannot start it");
                 self.count_end(agent, Duration::ZERO, &problem).await?;
                 Ok(Until::Now)
@@ -202,28 +222,44 @@ impl Task {
         let parts = &self.supervisor.parts;
         let engine = parts.binaries.engine(&agent.run.engine, &parts.config)?;
         let Some(harness) = &parts.binaries.harness else {
-            return Err(parts.binaries.runtime().1);
+            return Err(parts.binaries.no_harness());
         };
-        let dirs =
-            dirs::prepare(&parts.paths, &agent.name).map_err(|error| format!("{error:#}"))?;
+        let Some(runtime) = parts.runtimes.get(agent.runtime) else {
+            return Err(format!(
+                "this build has no runtime `{}`",
+                agent.runtime.as_str()
+            ));
+        };
         let grants = parts.gate.grants(&agent.name);
         let applied = parts.configs.get(&agent.name);
+        let settings = settings::of(agent, &applied, &parts.config, &parts.paths)?;
+        let (dirs, owner) = dirs::prepare(&parts.paths, &agent.name, agent.runtime)
+            .map_err(|error| format!("{error:#}"))?;
+        if settings.proposals.is_some() {
+            dirs::hand_over(&parts.paths.proposed(), owner)
+                .map_err(|error| format!("{error:#}"))?;
+        }
         extra::write(&dirs.run, &applied).map_err(|error| format!("{error:#}"))?;
-        Ok(spec::of(spec::Inputs {
+        let spec = spec::of(spec::Inputs {
             agent,
             groups: grants.groups(),
             applied: &applied,
-            proposed: parts.paths.proposed(),
             config: &parts.config,
+            settings: &settings,
             model: &parts.model,
             engine: &engine.command,
-            view: parts.runtime.view(&dirs),
+            view: runtime.view(&dirs),
             dirs,
+            owner,
             harness,
             binaries: &parts.binaries.dir,
             dashboard_port: parts.dashboard_port,
             var: &|name| std::env::var(name).ok(),
-        }))
+        });
+        if agent.runtime == host::Runtime::Nixos {
+            flake::write(parts, agent, &spec.env).map_err(|error| format!("{error:#}"))?;
+        }
+        Ok(spec)
     }
 
     /// Takes note when a run that was watched has ended by itself.
@@ -249,7 +285,7 @@ impl Task {
         self.watched = None;
         let lasted = Timestamp::now().millis() - watched.started_at.millis();
         let lasted = Duration::from_millis(u64::try_from(lasted).unwrap_or(0));
-        let output = self.last_output().await;
+        let output = self.last_output(agent).await;
         tracing::warn!(agent = %self.name, %exit, "it ended by itself");
         let data = json!({"exit": exit.to_string(), "output": output});
         self.report("agent_ended", data).await?;
@@ -309,8 +345,8 @@ impl Task {
         Ok(Until::Now)
     }
 
-    async fn last_output(&self) -> String {
-        let output = self.supervisor.output(&self.name, QUOTED).await;
+    async fn last_output(&self, agent: &AgentRecord) -> String {
+        let output = self.supervisor.output(agent, QUOTED).await;
         let output = output.unwrap_or_default();
         let output = String::from_utf8_lossy(&output);
         let lines: Vec<_> = output.trim().lines().collect();
@@ -352,6 +388,16 @@ impl Task {
     }
 }
 
+/// Whether another try would end the same way.
+fn is_final(error: &RuntimeError) -> bool {
+    match error {
+        RuntimeError::Program { .. } | RuntimeError::Mount { .. } | RuntimeError::Missing(_) => {
+            true
+        }
+        RuntimeError::Busy(_) | RuntimeError::Stuck(_) | RuntimeError::Io { .. } => false,
+    }
+}
+
 /// Why a look could not be finished.
 enum Problem {
     /// The agent or the daemon is going: there is nothing more to look after.
@@ -371,7 +417,7 @@ impl From<WireError> for Problem {
 
 impl From<RuntimeError> for Problem {
     fn from(error: RuntimeError) -> Self {
-        Self::Trouble(full(&error))
+        Self::Trouble(with_causes(&error))
     }
 }
 

@@ -82,6 +82,7 @@ mod tests {
             name: "ada".parse().unwrap(),
             generation,
             started_at: Timestamp::from_millis(0),
+            unbounded: Vec::new(),
             state,
         };
         let running = instance(2, State::Running { pid: 7 });
@@ -94,7 +95,7 @@ mod tests {
             ..Run::default()
         };
         use Action::{Rest, Start, Stop, Watch};
-        use Wanted::{Running, Stopped};
+        use Wanted::{Gone, Running, Stopped};
         for (wanted, failure, actual, expected) in [
             (Running, None, None, Start),
             (Running, None, Some(&ended), Start),
@@ -107,6 +108,8 @@ mod tests {
             (Stopped, None, Some(&ended), Rest),
             (Stopped, None, Some(&running), Stop),
             (Stopped, None, Some(&older), Stop),
+            (Gone, None, Some(&running), Stop),
+            (Gone, None, None, Rest),
         ] {
             let action = next(&run(wanted, failure), actual);
             assert_eq!(action, expected, "{wanted:?} {failure:?} {actual:?}");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use hive_runtime::keeper::KeeperCommand;
+use hive_runtime::{Machine, Runtimes, System, keeper::KeeperCommand, runtimes::ISOLATING};
 use hive_wire::host;
 
 use crate::{
@@ -21,6 +21,53 @@ pub(crate) fn keeper_command() -> KeeperCommand {
         program: "/proc/self/exe".into(),
         args: vec![KEEPER.to_owned()],
     }
+}
+
+/// What runtimes are made from on this machine.
+pub(crate) fn machine() -> Machine {
+    Machine {
+        keeper: keeper_command(),
+        system: System::of_host(),
+        path: std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()),
+    }
+}
+
+/// What `--runtime auto` means here, and why. Blocks while runtimes are tried.
+pub(super) fn best(binaries: &Binaries, runtimes: &Runtimes) -> (host::Runtime, String) {
+    if binaries.harness.is_none() {
+        return (host::Runtime::None, binaries.no_harness());
+    }
+    match runtimes.best() {
+        Some(kind) => (kind, format!("`{}` works here and isolates", kind.as_str())),
+        None => {
+            let why: Vec<String> = try_all(runtimes)
+                .into_iter()
+                .map(|state| format!("{}: {}", state.runtime.as_str(), state.problem))
+                .collect();
+            let why = format!(
+                "NO ISOLATION: it may do whatever your user may, because nothing better works \
+                 here ({})",
+                why.join("; ")
+            );
+            (host::Runtime::Process, why)
+        }
+    }
+}
+
+/// Tries every runtime that isolates. Blocks.
+pub(super) fn try_all(runtimes: &Runtimes) -> Vec<host::RuntimeState> {
+    let states = ISOLATING.into_iter().map(|runtime| {
+        let (problem, remedy) = match runtimes.check(runtime) {
+            Ok(()) => (String::new(), String::new()),
+            Err(unavailable) => (unavailable.why, unavailable.remedy),
+        };
+        host::RuntimeState {
+            runtime,
+            problem,
+            remedy,
+        }
+    });
+    states.collect()
 }
 
 /// The hive's own programs.
@@ -51,24 +98,12 @@ impl Binaries {
         })
     }
 
-    /// What `--runtime auto` means here, and why.
-    pub(crate) fn runtime(&self) -> (host::Runtime, String) {
-        match &self.harness {
-            Some(harness) => (
-                host::Runtime::Process,
-                format!(
-                    "{} runs as a plain process: no isolation, it may do whatever your user may",
-                    harness.display()
-                ),
-            ),
-            None => (
-                host::Runtime::None,
-                format!(
-                    "there is no `hive` in {}, so you run the agent yourself on its socket",
-                    self.dir.display()
-                ),
-            ),
-        }
+    /// Why agents cannot be run here.
+    pub(crate) fn no_harness(&self) -> String {
+        format!(
+            "there is no `hive` in {}, so you run the agent yourself on its socket",
+            self.dir.display()
+        )
     }
 
     /// The engine that `wanted` means here.

@@ -6,13 +6,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hive_runtime::{AgentDirs, AgentSpec, Command, Limits};
+use hive_runtime::{AgentDirs, AgentSpec, Command, Owner, View};
 use hive_store::sqlite::AgentRecord;
-use hive_wire::grants::Groups;
+use hive_wire::{grants::Groups, host::Network};
 
+use super::settings::Settings;
 use crate::{
     agent_config::{self, AgentConfig, Around},
     config::Config,
+    engine::{is_program, on_path},
+    gateway,
     model::ModelAccess,
 };
 
@@ -41,6 +44,12 @@ const PASSED_ON: [&str; 18] = [
     "NIX_SSL_CERT_FILE",
 ];
 
+/// Those of them that name a file.
+const CERTIFICATES: [&str; 3] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "NIX_SSL_CERT_FILE"];
+
+/// The hive's own programs that agents run, beside the harness.
+const OWN: [&str; 4] = ["hive", "hive-bash-daemon", "hive-bash-mcp", "hive-engine"];
+
 /// What a specification is made from.
 pub(super) struct Inputs<'i> {
     pub(super) agent: &'i AgentRecord,
@@ -49,15 +58,15 @@ pub(super) struct Inputs<'i> {
     pub(super) config: &'i Config,
     /// Its own configuration.
     pub(super) applied: &'i AgentConfig,
-    /// Where the proposed repositories lie.
-    pub(super) proposed: PathBuf,
+    pub(super) settings: &'i Settings,
     pub(super) model: &'i ModelAccess,
     /// The engine's command.
     pub(super) engine: &'i str,
     /// On the host.
     pub(super) dirs: AgentDirs,
-    /// The same as the agent sees them.
-    pub(super) view: AgentDirs,
+    pub(super) owner: Owner,
+    /// Where the agent finds its things.
+    pub(super) view: View,
     pub(super) harness: &'i Path,
     /// The directory of the hive's own binaries.
     pub(super) binaries: &'i Path,
@@ -80,10 +89,36 @@ pub(super) fn of(inputs: Inputs<'_>) -> AgentSpec {
             program: inputs.harness.to_path_buf(),
             args: vec!["serve".to_owned()],
         },
-        dirs: inputs.dirs,
         env,
-        limits: Limits::default(),
+        programs: programs(&inputs),
+        mounts: inputs.settings.mounts.clone(),
+        network: inputs.settings.network,
+        owner: inputs.owner,
+        user: inputs.settings.user.clone(),
+        limits: inputs.settings.limits,
+        dirs: inputs.dirs,
     }
+}
+
+/// What an agent in a container runs of the host: the hive's own programs, the engine's command,
+/// and certificates that a variable names.
+fn programs(inputs: &Inputs<'_>) -> Vec<PathBuf> {
+    let beside = OWN.map(|name| inputs.binaries.join(name));
+    let mut programs = vec![inputs.harness.to_path_buf()];
+    programs.extend(beside.into_iter().filter(|file| is_program(file)));
+    let search = (inputs.var)("PATH").unwrap_or_default();
+    for word in inputs.engine.split_whitespace() {
+        let file = Path::new(word);
+        if file.is_absolute() {
+            programs.push(file.to_path_buf());
+        }
+    }
+    // The command itself may be a bare name.
+    let command = inputs.engine.split_whitespace().next();
+    programs.extend(command.and_then(|name| on_path(name, search.as_ref())));
+    let certificates = CERTIFICATES.iter().filter_map(|name| (inputs.var)(name));
+    programs.extend(certificates.map(PathBuf::from));
+    programs
 }
 
 type Env = BTreeMap<String, String>;
@@ -93,8 +128,11 @@ fn entry(name: &str, value: impl Into<String>) -> (String, String) {
 }
 
 fn passed_on(inputs: &Inputs<'_>) -> Env {
+    let is_on_hosts_network = network(inputs) == Network::Host;
     let passed = PASSED_ON
         .iter()
+        // The host's proxy is out of reach from elsewhere.
+        .filter(|name| is_on_hosts_network || !name.to_lowercase().ends_with("_proxy"))
         .filter_map(|name| Some(entry(name, (inputs.var)(name)?)));
     let search = (inputs.var)("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
     // The hive's own binaries come first: an agent finds the `hive` that runs it.
@@ -138,12 +176,12 @@ fn identity(inputs: &Inputs<'_>) -> Env {
 
 fn places(inputs: &Inputs<'_>) -> Env {
     let path = |path: &Path| path.to_string_lossy().into_owned();
-    let view = &inputs.view;
+    let view = &inputs.view.dirs;
     Env::from([
         entry("HIVE_SOCKET", path(&view.run.join("mcp.sock"))),
         entry("HIVE_STATE_DIR", path(&view.state)),
         entry("HIVE_HARNESS_DIR", path(&view.harness)),
-        entry("HIVE_BASH_SOCKET", path(&bash_socket(view))),
+        entry("HIVE_BASH_SOCKET", path(&inputs.view.bash_socket)),
         entry("CLAUDE_CONFIG_DIR", path(&view.claude)),
         entry("HOME", path(&view.home)),
         entry("PWD", path(&view.state)),
@@ -152,7 +190,7 @@ fn places(inputs: &Inputs<'_>) -> Env {
 
 /// What its own configuration says. It cannot set what the host sets: its names are checked.
 fn own(inputs: &Inputs<'_>) -> Env {
-    let extra_mcp = inputs.view.run.join(super::extra::FILE);
+    let extra_mcp = inputs.view.dirs.run.join(super::extra::FILE);
     let mut env = agent_config::environment(
         inputs.applied,
         Around {
@@ -160,16 +198,10 @@ fn own(inputs: &Inputs<'_>) -> Env {
             static_dir: None,
         },
     );
-    if inputs.agent.name.as_str() == inputs.config.hive.root_agent {
-        let proposed = inputs.proposed.to_string_lossy();
-        env.extend([entry("HIVE_AGENTS_DIR", proposed)]);
+    if let Some(proposals) = &inputs.settings.proposals {
+        env.extend([entry("HIVE_AGENTS_DIR", proposals.to_string_lossy())]);
     }
     env
-}
-
-/// Where the agent's background shell listens: where paths are short enough for sockets.
-fn bash_socket(view: &AgentDirs) -> PathBuf {
-    view.run.join("bash.sock")
 }
 
 fn engine(inputs: &Inputs<'_>) -> Env {
@@ -194,10 +226,33 @@ fn engine(inputs: &Inputs<'_>) -> Env {
         let name = format!("HIVE_CONTEXT_WINDOW_TOKENS_{}", key.to_uppercase());
         env.insert(name, tokens.to_string());
     }
-    for (name, value) in inputs.model.env.iter() {
+    let is_gated = inputs.model.is_gated(config.engine.gateway);
+    let for_engine = match is_gated {
+        true => gateway::for_engines(&inputs.model.env),
+        false => inputs.model.env.clone(),
+    };
+    for (name, value) in for_engine.iter() {
         env.insert(format!("{FOR_ENGINE}{name}"), value.to_owned());
     }
+    if is_gated {
+        env.extend(way_out(inputs));
+    }
     env
+}
+
+fn network(inputs: &Inputs<'_>) -> Network {
+    let agents = &inputs.config.agents;
+    agents.network(inputs.applied.network, inputs.agent.runtime)
+}
+
+/// How the harness leads its engine to the model, and the agent to the world.
+fn way_out(inputs: &Inputs<'_>) -> Env {
+    let socket = inputs.view.dirs.run.join("gateway.sock");
+    Env::from([
+        entry("HIVE_GATEWAY_SOCKET", socket.to_string_lossy()),
+        entry("HIVE_GATEWAY_APIS", gateway::apis(&inputs.model.env)),
+        entry("HIVE_NETWORK", network(inputs).as_str()),
+    ])
 }
 
 #[cfg(test)]
@@ -242,11 +297,15 @@ mod tests {
             groups: &Groups::default(),
             config,
             applied: &AgentConfig::default(),
-            proposed: "/hive/proposed".into(),
             model,
             engine: "/opt/claude",
-            view: dirs.clone(),
+            settings: &Settings::default(),
+            view: View {
+                bash_socket: "/hive/run/bash.sock".into(),
+                dirs: dirs.clone(),
+            },
             dirs,
+            owner: Owner::Daemon,
             harness: Path::new("/opt/hive"),
             binaries: Path::new("/opt"),
             dashboard_port: 7000,
@@ -275,9 +334,12 @@ mod tests {
             ("HIVE_ENGINE", "/opt/claude"),
             ("HIVE_ENGINE_LINGER_SECS", "0"),
             ("HIVE_FORGE_URL", "http://localhost:3000"),
+            ("HIVE_GATEWAY_APIS", "anthropic"),
+            ("HIVE_GATEWAY_SOCKET", "/hive/run/gateway.sock"),
             ("HIVE_HARNESS_DIR", "/hive/harness"),
             ("HIVE_LABEL", "ada"),
             ("HIVE_MATRIX_URL", "http://localhost:8008"),
+            ("HIVE_NETWORK", "host"),
             ("HIVE_OPERATOR_PRONOUNS", "she/her"),
             ("HIVE_PORT", "8123"),
             ("HIVE_ROLE", "agent"),
@@ -320,11 +382,22 @@ mod tests {
             ("HIVE_DEFAULT_MODEL", "sonnet"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_HAIKU", "50000"),
             ("HIVE_CONTEXT_WINDOW_TOKENS_MINE", "9000"),
-            ("HIVE_ENGINE_ENV_ANTHROPIC_API_KEY", "sk-1"),
+            ("HIVE_ENGINE_ENV_ANTHROPIC_API_KEY", gateway::PLACEHOLDER),
         ] {
             assert_eq!(env.get(name).map(String::as_str), Some(value), "{name}");
         }
         assert!(!env.contains_key("ANTHROPIC_API_KEY"));
+        assert!(
+            env.values().all(|value| !value.contains("sk-1")),
+            "no key goes in"
+        );
+        config.engine.gateway = false;
+        let env = spec(&ruth, &config, &model).env;
+        assert_eq!(
+            env["HIVE_ENGINE_ENV_ANTHROPIC_API_KEY"], "sk-1",
+            "unless it is asked for"
+        );
+        assert!(!env.contains_key("HIVE_GATEWAY_SOCKET"));
         ruth.run.model = "opus".into();
         let env = spec(&ruth, &config, &model).env;
         assert_eq!(env["HIVE_DEFAULT_MODEL"], "opus", "its own wins");

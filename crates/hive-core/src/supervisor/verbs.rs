@@ -3,7 +3,10 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use hive_store::sqlite::{AgentRecord, Run, Wanted};
+use hive_store::{
+    failpoint,
+    sqlite::{AgentRecord, Run, Wanted},
+};
 use hive_wire::{AgentName, ErrorCode, WireError, host};
 use serde_json::json;
 
@@ -25,6 +28,8 @@ pub(crate) enum Wish {
     /// That everything of it is made anew (C7). Directories and environment are made anew at
     /// every start, so that nothing else is left to do for a plain process.
     Rebuild,
+    /// That it is stopped and then taken off the registry.
+    Destroy,
 }
 
 impl Wish {
@@ -34,6 +39,7 @@ impl Wish {
             Self::Stop => "agent_stop_asked",
             Self::Restart => "agent_restart_asked",
             Self::Rebuild => "agent_rebuild_asked",
+            Self::Destroy => "agent_destroy_asked",
         }
     }
 
@@ -42,6 +48,10 @@ impl Wish {
             Self::Stop => Run {
                 wanted: Wanted::Stopped,
                 failure: None,
+                ..run
+            },
+            Self::Destroy => Run {
+                wanted: Wanted::Gone,
                 ..run
             },
             // It is as wished already.
@@ -86,6 +96,7 @@ impl Wish {
     fn is_fulfilled(self, standing: &Standing, generation: u32) -> bool {
         let wanted = match self {
             Self::Stop => standing.phase == Phase::Stopped,
+            Self::Destroy => matches!(standing.phase, Phase::Stopped | Phase::Failed),
             Self::Start | Self::Restart | Self::Rebuild => {
                 matches!(standing.phase, Phase::Running | Phase::Failed)
             }
@@ -110,6 +121,7 @@ impl Supervisor {
             .broker
             .run(move |desk| wish.write_down(desk, &wanted, None))
             .await?;
+        failpoint!("supervisor::wished");
         self.look(name);
         self.fulfilled(&agent, wish).await?;
         Ok(agent)
@@ -258,7 +270,7 @@ mod tests {
             generation,
             ..Run::default()
         };
-        use Wanted::{Running, Stopped};
+        use Wanted::{Gone, Running, Stopped};
         for (wish, before, after) in [
             (Wish::Start, run(Running, None, 1), run(Running, None, 1)),
             (
@@ -274,6 +286,8 @@ mod tests {
                 run(Running, Some("x"), 1),
                 run(Stopped, None, 1),
             ),
+            (Wish::Destroy, run(Running, None, 1), run(Gone, None, 1)),
+            (Wish::Start, run(Gone, None, 1), run(Running, None, 2)),
         ] {
             assert_eq!(wish.applied(before.clone()), after, "{wish:?} {before:?}");
         }

@@ -295,7 +295,7 @@ async fn c1_a_harness_that_is_no_program_fails_with_its_path() {
     let mut crew = Crew::new("").await;
     for (harness, reason) in [
         ("/nonexistent/hive", "No such file"),
-        ("/etc/passwd", "ermission"),
+        ("/etc/passwd", "not executable"),
     ] {
         crew.hive
             .set_env(vec![("HIVE_BIN".into(), harness.to_owned())]);
@@ -314,7 +314,7 @@ async fn c9_a_leftover_of_nobody_is_stopped() {
     crew.hive.kill().await.unwrap();
     let pid = crew.start_unasked("ada");
     crew.hive.restart().await.unwrap();
-    assert!(!lives(pid));
+    eventually("what is nobody's is stopped", || !lives(pid));
     assert_eq!(crew.agent("ada"), Value::Null);
     let gone = crew
         .hive

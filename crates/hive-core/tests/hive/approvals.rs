@@ -141,10 +141,7 @@ async fn c8_the_root_agent_is_there_from_the_first_start_and_not_made_twice() {
     crew.script("ruth", &format!("env > env; {WAITS}"));
     crew.hive.cli_json(&["restart", "ruth"]);
     let ruth = crew.agent("ruth");
-    assert_eq!(
-        (&ruth["port"], &ruth["parent"]),
-        (&json!(8000), &Value::Null)
-    );
+    assert_eq!(ruth["parent"], Value::Null);
     let env = crew.file("ruth", "env");
     eventually("it runs", || {
         fs::read_to_string(&env).is_ok_and(|env| env.contains("HIVE_ROLE=manager"))
@@ -480,6 +477,12 @@ async fn c6_lies_about_commits_and_names_are_refused_with_their_reason() {
 async fn c5_others_ask_only_about_themselves_and_their_children() {
     let stage = Stage::new("").await;
     let ada = |request: Value| stage.crew.hive.peer("ada").ask(&request);
+    let own = json!({"cmd":"request_apply_commit","agent":"ada","commit_ref":"main"});
+    let refused = ada(own.clone());
+    assert_eq!(code(&refused), "denied", "M1: it has no such tool group");
+    let granted = ["permissions", "ada", "--grant", "approvals"];
+    assert_eq!(stage.crew.hive.cli(&granted).code, 0);
+    assert_eq!(code(&ada(own)), "conflict", "nothing has changed yet");
     let about_root = ada(json!({"cmd":"request_apply_commit","agent":"ruth","commit_ref":"main"}));
     assert_eq!(code(&about_root), "denied");
     let elsewhere = ada(json!({"cmd":"request_spawn","name":"cid","parent":"ruth"}));
@@ -561,4 +564,96 @@ async fn c5_a_crash_after_the_effect_does_not_repeat_it() {
 #[tokio::test]
 async fn c5_a_crash_before_the_end_is_settled_once() {
     crash_at("approvals::before_settled").await;
+}
+
+#[tokio::test]
+async fn c11_agents_of_another_revision_are_made_anew_one_by_one_until_one_fails() {
+    let mut stage = Stage::new("").await;
+    for name in ["bob", "cid"] {
+        stage.crew.spawn(name);
+        stage.connect(name);
+    }
+    let marker = |name: &str| {
+        let applied = stage.crew.hive.root().join("state/applied");
+        applied.join(format!(".{name}.hyperhive-rev"))
+    };
+    let now = fs::read_to_string(marker("ada")).unwrap();
+    let none = stage.crew.hive.cli_json(&["update-all"]);
+    assert_eq!(
+        none["updated"],
+        json!([]),
+        "all of them are of this revision"
+    );
+    assert_eq!(stage.crew.agent("ada")["stale"], false);
+    for name in ["ada", "bob", "cid"] {
+        fs::write(marker(name), "0.0.1\n").unwrap();
+        assert_eq!(stage.crew.agent(name)["stale"], true);
+    }
+    // Bob does not survive it.
+    stage.crew.script("bob", "exit 3");
+    let runs = stage.crew.runs("cid", 1);
+    let (ada, cid) = (marker("ada"), marker("cid"));
+    stage.polls.remove(2);
+    stage.polls.remove(1);
+    let outcome = stage.crew.hive.cli(&["--json", "update-all"]);
+    assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+    let said: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(said["updated"], json!(["ada"]));
+    assert_eq!(
+        (&said["failed"], &said["left"]),
+        (&json!("bob"), &json!(["cid"]))
+    );
+    assert_eq!(fs::read_to_string(ada).unwrap(), now);
+    assert_eq!(fs::read_to_string(cid).unwrap(), "0.0.1\n");
+    assert_eq!(stage.crew.runs("cid", 1), runs, "it was left alone");
+    let news = stage.news();
+    let rebuilt: Vec<_> = news
+        .iter()
+        .filter(|event| event["event"] == "rebuilt")
+        .map(|event| (event["agent"].clone(), event["ok"].clone()))
+        .collect();
+    assert_eq!(
+        rebuilt,
+        [(json!("ada"), json!(true)), (json!("bob"), json!(false))]
+    );
+    // The next start goes on with those that are left, and with the one that is mended.
+    stage.crew.script("bob", WAITS);
+    stage.disconnect();
+    stage.crew.hive.restart().await.unwrap();
+    for name in ["ada", "bob", "cid"] {
+        stage.connect(name);
+    }
+    for name in ["bob", "cid"] {
+        eventually("it is updated", || stage.crew.agent(name)["stale"] == false);
+    }
+}
+
+#[tokio::test]
+async fn c11_a_turn_is_not_cut_short_by_an_update() {
+    let stage = Stage::new("").await;
+    let marker = stage
+        .crew
+        .hive
+        .root()
+        .join("state/applied/.ada.hyperhive-rev");
+    let runs = stage.crew.runs("ada", 1);
+    let state = |turn: &str| {
+        let post = json!({
+            "cmd":"post_state","turn_state":turn,"since":"2026-01-02T03:04:05.678Z",
+            "status":"online","model":"haiku","context_tokens":0,"window":200000,
+        });
+        ok(stage.crew.hive.peer("ada").ask(&post));
+    };
+    state("thinking");
+    fs::write(&marker, "0.0.1\n").unwrap();
+    let root = stage.crew.hive.root().to_owned();
+    let update = std::thread::spawn(move || crate::peer::cli(&root, &["--json", "update-all"], ""));
+    // It is asked for and waits: somebody who asks later is answered first.
+    assert_eq!(stage.crew.agent("ada")["stale"], true);
+    assert!(!update.is_finished());
+    assert_eq!(stage.crew.runs("ada", 1), runs, "the turn goes on");
+    state("idle");
+    let said = update.join().unwrap();
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert_eq!(stage.crew.runs("ada", 2).len(), 2);
 }

@@ -15,7 +15,7 @@ async fn c1_exit_codes() {
         (&["answer", "4711", "yes"], 3),
         (&["spawn", "ada"], 6),
         (&["spawn", "bob", "--parent", "nobody"], 3),
-        (&["spawn", "bob", "--runtime", "podman"], 1),
+        (&["spawn", "bob", "--runtime", "nixos"], 1),
         (&["spawn", "Not-A-Name"], 2),
         (&["spawn", "operator"], 2),
         (&["spawn", "../../etc"], 2),

@@ -8,7 +8,8 @@ use std::{
 };
 
 use hive_runtime::{
-    AgentDirs, AgentSpec, Command, Limits, ProcessRuntime, Runtime, keeper::KeeperCommand,
+    AgentDirs, AgentSpec, Command, Limits, Network, Owner, ProcessRuntime, Runtime, User,
+    keeper::KeeperCommand,
 };
 use hive_testkit::hive::{Options, TestHive};
 use serde_json::Value;
@@ -39,16 +40,15 @@ impl Crew {
             config: format!(
                 "[hive]\nroot_agent = \"{root}\"\n[engine]\ndefault = \"/bin/true\"\n{config}"
             ),
-            env: vec![("HIVE_BIN".into(), harness.to_str().unwrap().to_owned())],
+            env: env_of(&harness),
         };
         let hive = TestHive::start_with(options).await.unwrap();
         Self { hive, scripts }
     }
 
-    /// The daemon's further environment.
+    /// The further environment of the daemon.
     pub(crate) fn env(&self) -> Vec<(String, String)> {
-        let harness = self.scripts.path().join("hive");
-        vec![("HIVE_BIN".into(), harness.to_str().unwrap().to_owned())]
+        env_of(&self.scripts.path().join("hive"))
     }
 
     /// Says what an agent does from its next start on.
@@ -88,6 +88,11 @@ impl Crew {
                 args: vec!["1000".into()],
             },
             env: BTreeMap::new(),
+            programs: Vec::new(),
+            mounts: Vec::new(),
+            network: Network::Host,
+            owner: Owner::Daemon,
+            user: User::default(),
             limits: Limits::default(),
         });
         let pid = started.unwrap().pid().unwrap();
@@ -131,6 +136,10 @@ impl Crew {
         });
         self.agent(agent)
     }
+}
+
+fn env_of(harness: &Path) -> Vec<(String, String)> {
+    vec![("HIVE_BIN".into(), harness.to_str().unwrap().to_owned())]
 }
 
 /// A harness that runs the script of the agent that it is.

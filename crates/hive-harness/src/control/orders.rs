@@ -32,6 +32,10 @@ struct Inner {
     compactions: VecDeque<ControlId>,
     wants_new_session: bool,
     hold: Option<Hold>,
+    /// Why no turn begins until further notice.
+    pause: Option<String>,
+    /// The turn that runs was stopped for a pause: it is not to be taken up again.
+    gives_back: bool,
     releases: u64,
     has_logged_in: bool,
     tool_groups: Option<Groups>,
@@ -170,6 +174,32 @@ impl Orders {
         self.changed.notify_one();
     }
 
+    /// Begins no turn until [`Self::resume`]; with `now` the turn that runs is stopped and its
+    /// messages are given back.
+    pub fn pause(&self, reason: &str, now: bool) {
+        if now && self.interrupt().is_ok() {
+            self.lock().gives_back = true;
+        }
+        self.lock().pause = Some(hive_wire::text::shorten(reason, 200));
+        self.changed.notify_one();
+    }
+
+    /// Ends a pause.
+    pub fn resume(&self) {
+        self.lock().pause = None;
+        self.changed.notify_one();
+    }
+
+    /// Why no turn begins until further notice.
+    pub fn paused(&self) -> Option<String> {
+        self.lock().pause.clone()
+    }
+
+    /// Takes the wish that an interrupted turn gives its messages back.
+    pub fn take_give_back(&self) -> bool {
+        mem::take(&mut self.lock().gives_back)
+    }
+
     /// The hold in force.
     pub fn held(&self) -> Option<Hold> {
         let mut inner = self.lock();
@@ -279,6 +309,23 @@ mod tests {
         orders.release();
         assert_eq!(orders.held(), None);
         assert_ne!(orders.releases(), before);
+    }
+
+    #[test]
+    fn c18_a_pause_lasts_until_it_is_ended_and_may_stop_the_turn() {
+        let orders = Orders::default();
+        orders.pause("lunch", false);
+        assert_eq!(orders.paused().as_deref(), Some("lunch"));
+        orders.release();
+        assert!(orders.paused().is_some(), "a limit that ends ends no pause");
+        orders.resume();
+        assert_eq!(orders.paused(), None);
+        orders.pause("now", true);
+        assert!(!orders.take_give_back(), "no turn runs");
+        orders.turn_begins();
+        orders.pause("now", true);
+        assert!(orders.is_interrupted());
+        assert!(orders.take_give_back() && !orders.take_give_back());
     }
 
     #[tokio::test(start_paused = true)]

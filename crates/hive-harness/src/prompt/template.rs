@@ -162,6 +162,7 @@ mod tests {
             swarm_name: None,
             operator_pronouns: "they/them".to_owned(),
             is_manager: false,
+            agents_dir: "/agents".to_owned(),
             port: None,
             dashboard_port: None,
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hive_wire::{Timestamp, report::HarnessStatus};
+use hive_wire::{Timestamp, agent::RequeueReason, report::HarnessStatus};
 use tokio::time::Instant;
 
 use super::TurnLoop;
@@ -67,6 +67,7 @@ impl<S: Surface + HostChannel> TurnLoop<'_, S> {
     /// Waits while there is a reason to begin no turn.
     pub(super) async fn wait_out(&mut self) {
         let mut told = None;
+        let mut told_pause = None;
         while !self.orders.is_stopping() {
             let now = Timestamp::now();
             let releases = self.orders.releases();
@@ -85,6 +86,10 @@ impl<S: Surface + HostChannel> TurnLoop<'_, S> {
                 told = Some(hold.clone());
             }
             let until = own.map(|own| own.until).max(held.map(|hold| hold.until));
+            if let Some(reason) = self.orders.paused() {
+                self.rest(&reason, &mut told_pause).await;
+                continue;
+            }
             let Some(until) = until else {
                 return;
             };
@@ -92,6 +97,20 @@ impl<S: Surface + HostChannel> TurnLoop<'_, S> {
                 .changed_within(until.until(now).min(LOOK_AGAIN))
                 .await;
         }
+    }
+
+    /// Waits while paused. A turn that was stopped for it gives its messages back.
+    async fn rest(&mut self, reason: &str, told: &mut Option<String>) {
+        if told.as_deref() != Some(reason) {
+            self.bus.note(&format!("paused: {reason}"));
+            *told = Some(reason.to_owned());
+        }
+        if self.orders.take_give_back()
+            && let Some((turn, _)) = self.interrupted.take()
+        {
+            self.give_back(&turn, RequeueReason::Interrupted).await;
+        }
+        self.orders.changed().await;
     }
 
     /// Sees to what an outcome means for the time to come.

@@ -93,15 +93,15 @@ impl<S: Surface + HostChannel> TurnLoop<'_, S> {
                     if self.orders.is_stopping() {
                         return Received::Stop;
                     }
+                    // A paused agent is handed nothing: the host sees to that.
                     self.forced_compaction().await;
                 }
             }
         }
     }
 
-    /// Gives back what was received while a hold stood: no engine is started for it.
-    pub(super) async fn give_back(&mut self, turn: &TurnId) {
-        let reason = RequeueReason::RateLimited;
+    /// Gives back what a turn holds that is not to run.
+    pub(super) async fn give_back(&mut self, turn: &TurnId, reason: RequeueReason) {
         let closing = self.surface.requeue_inflight(turn, reason);
         tokio::select! {
             closed = closing => if let Err(error) = closed {

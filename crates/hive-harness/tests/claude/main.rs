@@ -7,8 +7,10 @@
 //! what the model was told, what is left on the machine.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod approvals;
 mod bash;
 mod every_tool;
+mod gateway;
 mod limits;
 mod plugs;
 mod sessions;

@@ -99,3 +99,38 @@ async fn a_request_that_comes_twice_is_carried_out_once_and_answered_twice() {
         .count();
     assert_eq!(fresh, 1);
 }
+
+#[tokio::test]
+async fn c18_a_pause_with_now_gives_the_message_back_and_no_turn_begins_until_it_is_over() {
+    let rig = Rig::new();
+    rig.script("on hello\ninit\nsay working\nhang\n");
+    let first = rig.host.send("hello");
+    rig.play(async {
+        rig.host
+            .wait("work", |book| book.of(PostedKind::Stream).len() >= 2)
+            .await;
+        let pause = rig.host.ask(ControlAction::Pause {
+            reason: "lunch".into(),
+            now: true,
+        });
+        assert!(rig.host.answer(pause).await.ok);
+        let back = Call::Requeued(hive_wire::agent::RequeueReason::Interrupted);
+        rig.host
+            .wait("the message is back", |book| book.has(&back))
+            .await;
+        // Whatever else is asked of it, it begins nothing.
+        let asked = rig.host.ask(ControlAction::NewSession);
+        assert!(rig.host.answer(asked).await.ok);
+        rig.host.look(|book| {
+            assert_eq!(book.calls, [Call::Leased(first), back.clone()]);
+            assert!(book.notes().contains("paused: lunch"), "{}", book.notes());
+        });
+        rig.host.ask(ControlAction::Resume);
+        rig.host
+            .wait("it goes on", |book| book.calls.len() == 3)
+            .await;
+        rig.host
+            .look(|book| assert_eq!(book.calls[2], Call::Leased(first)));
+    })
+    .await;
+}

@@ -49,6 +49,27 @@ pub enum Wanted {
     Stopped,
     /// It should.
     Running,
+    /// It should be stopped and then taken off the registry.
+    Gone,
+}
+
+impl Wanted {
+    fn code(self) -> u8 {
+        match self {
+            Self::Stopped => 0,
+            Self::Running => 1,
+            Self::Gone => 2,
+        }
+    }
+
+    fn from_code(code: u8) -> Self {
+        match code {
+            1 => Self::Running,
+            2 => Self::Gone,
+            // What a later build may have written is none of ours to start.
+            _ => Self::Stopped,
+        }
+    }
 }
 
 const COLUMNS: &str = "SELECT name, parent, runtime, port, created_at, \
@@ -102,7 +123,7 @@ impl Tx<'_> {
              failure = ?6, notice = ?7 WHERE name = ?1 AND destroyed_at IS NULL",
             params![
                 name.as_str(),
-                matches!(run.wanted, Wanted::Running),
+                run.wanted.code(),
                 run.engine,
                 run.model,
                 run.generation,
@@ -193,11 +214,7 @@ fn record_from(row: &Row<'_>) -> rusqlite::Result<AgentRecord> {
         port: row.get(3)?,
         created_at: Timestamp::from_millis(row.get(4)?),
         run: Run {
-            wanted: if row.get(5)? {
-                Wanted::Running
-            } else {
-                Wanted::Stopped
-            },
+            wanted: Wanted::from_code(row.get(5)?),
             engine: row.get(6)?,
             model: row.get(7)?,
             generation: row.get(8)?,

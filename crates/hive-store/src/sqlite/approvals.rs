@@ -233,17 +233,19 @@ impl Tx<'_> {
         Ok(rows)
     }
 
-    /// Approvals whose time is up.
+    /// At most `limit` approvals whose time is up, the first one first.
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn expired_approvals(&self) -> Result<Vec<ApprovalId>, Refusal> {
+    pub fn expired_approvals(&self, limit: u32) -> Result<Vec<ApprovalId>, Refusal> {
         let sql = "SELECT id FROM approvals WHERE state = 0 AND expires_at <= ?1 \
-                   ORDER BY expires_at LIMIT 100";
+                   ORDER BY expires_at LIMIT ?2";
         let ids = self
             .conn
             .prepare_cached(sql)?
-            .query_map([self.now.millis()], |row| row.get(0).map(ApprovalId))?
+            .query_map(params![self.now.millis(), limit], |row| {
+                row.get(0).map(ApprovalId)
+            })?
             .collect::<rusqlite::Result<_>>()?;
         Ok(ids)
     }

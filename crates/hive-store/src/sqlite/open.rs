@@ -21,6 +21,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_turn_in_mail.sql"),
     include_str!("migrations/0005_approvals.sql"),
     include_str!("migrations/0006_tool_groups.sql"),
+    include_str!("migrations/0007_spend.sql"),
 ];
 
 /// Of new databases; an older file keeps its own. A commit writes whole pages, each with two system

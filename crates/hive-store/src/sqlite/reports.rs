@@ -181,6 +181,7 @@ impl Tx<'_> {
         self.conn
             .prepare_cached("DELETE FROM turn_totals WHERE day <= ?1")?
             .execute([last_day])?;
+        self.prune_spend()?;
         Ok(gone)
     }
 
@@ -346,20 +347,20 @@ fn list<T: serde::de::DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlit
 }
 
 /// SQLite's numbers have a sign.
-fn number(n: u64) -> i64 {
+pub(super) fn number(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-fn natural(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(super) fn natural(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or(0))
 }
 
-fn day_of(time: Timestamp) -> i64 {
+pub(super) fn day_of(time: Timestamp) -> i64 {
     time.millis().div_euclid(DAY)
 }
 
 /// `2026-01-02` for a number of days since 1970.
-fn day_name(day: i64) -> String {
+pub(super) fn day_name(day: i64) -> String {
     let mut name = Timestamp::from_millis(day.saturating_mul(DAY)).to_string();
     name.truncate(10);
     name

@@ -67,6 +67,14 @@ const SAMPLES: &[&str] = &[
        VALUES ('ada', 'go', 8, 7, 7, 1, 2);
      INSERT INTO command_keys VALUES ('ada', 'k', 'remind 1', '{}', 5);
      INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
+    "INSERT INTO meta VALUES ('hive_id', '00112233445566778899aabbccddeeff'), \
+       ('indexed_messages', 0);
+     INSERT INTO agents (name, runtime, port, created_at, wanted, engine, generation) \
+       VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3);
+     INSERT INTO model_spend VALUES (1, 'ada', 1, 2, 3, 4, 5, 6);
+     INSERT INTO budget_days VALUES (1, 'ada', 1, 9, 0);
+     INSERT INTO pauses VALUES ('ada', 'budget', 5, 'spent');
+     INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
 ];
 
 /// Makes a database of an earlier format with rows in it, and leaves it where the hive looks.

@@ -88,6 +88,23 @@ pub struct StopFailure {
     pub reason: String,
 }
 
+/// Makes every agent anew that was made with another revision of the hive, one at a time.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct UpdateAll {}
+
+/// How far an update came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Updated {
+    /// Those that are up to date now.
+    pub updated: Vec<AgentName>,
+    /// The one that did not come up: the update stopped there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<StopFailure>,
+    /// Those that were not tried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<AgentName>,
+}
+
 /// Removes an agent; its mail, state and credentials stay for a later one of the same name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Destroy {
@@ -125,10 +142,38 @@ pub struct Output {
     pub output: String,
 }
 
+/// Tries every runtime that isolates, as far as it is not known to work.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct TryRuntimes {}
+
+/// How the runtimes stand on this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuntimeStates {
+    /// What `--runtime auto` means here.
+    pub best: Runtime,
+    /// Why.
+    pub note: String,
+    /// Those that isolate, best first.
+    pub runtimes: Vec<RuntimeState>,
+}
+
+/// How a runtime that isolates stands on this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuntimeState {
+    /// Which one.
+    pub runtime: Runtime,
+    /// Why it does not work; empty when it does.
+    #[serde(default)]
+    pub problem: String,
+    /// What to do about it.
+    #[serde(default)]
+    pub remedy: String,
+}
+
 /// What a new agent gets on this machine, and how the hive does for a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Defaults {
-    /// What `--runtime auto` means here.
+    /// What `--runtime auto` means here; `auto` until that was tried for the first time.
     pub runtime: Runtime,
     /// Why.
     pub runtime_note: String,

@@ -49,6 +49,7 @@ pub(crate) fn agent_approval_requests() -> Vec<BoxedStrategy<Encoded>> {
 pub(crate) fn host_approval_requests() -> Vec<BoxedStrategy<Encoded>> {
     let id = || any::<i64>().prop_map(ApprovalId);
     vec![
+        encoded(Just(host::UpdateAll {})),
         encoded(spawn().prop_map(host::RequestSpawnAsOperator)),
         encoded(any::<bool>().prop_map(|all| host::Pending { all })),
         encoded(

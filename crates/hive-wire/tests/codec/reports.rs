@@ -132,12 +132,14 @@ fn action() -> impl Strategy<Value = control::ControlAction> {
             Action::LoginStart,
             Action::LoginCancel,
             Action::Release,
+            Action::Resume,
             Action::Stop,
         ]),
         vec(any::<String>(), 0..3).prop_map(|groups| Action::ToolGroups { groups }),
         any::<String>().prop_map(|name| Action::Model { name }),
         any::<String>().prop_map(|text| Action::LoginInput { text }),
         (time(), any::<String>()).prop_map(|(until, reason)| Action::Hold { until, reason }),
+        (any::<String>(), any::<bool>()).prop_map(|(reason, now)| Action::Pause { reason, now }),
     ]
 }
 
@@ -197,6 +199,16 @@ pub(crate) fn host_harness_requests() -> Vec<BoxedStrategy<Encoded>> {
             (option::of(name()), any::<u32>()).prop_map(|(name, days)| TurnTotals { name, days }),
         ),
         encoded(name().prop_map(|name| Lift { name })),
+        encoded(option::of(any::<u32>()).prop_map(|days| Spend { days })),
+        encoded(
+            (
+                option::of(name()),
+                any::<bool>(),
+                option::of(any::<String>()),
+            )
+                .prop_map(|(name, now, reason)| Pause { name, now, reason }),
+        ),
+        encoded(option::of(name()).prop_map(|name| Resume { name })),
         encoded(
             (option::of(name()), any::<bool>()).prop_map(|(name, rotate)| Link { name, rotate }),
         ),

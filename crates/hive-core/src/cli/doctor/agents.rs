@@ -7,7 +7,8 @@ use std::{
     time::Duration,
 };
 
-use hive_wire::host::Runtime;
+use hive_runtime::runtimes::isolates;
+use hive_wire::host::{Runtime, RuntimeState};
 
 use super::{Facts, Finding};
 use crate::engine::{is_program, on_path};
@@ -19,23 +20,59 @@ pub(super) const TESTED_CLAUDE: &str = "2.1.325";
 
 /// Agents can be run, and are isolated.
 pub(super) fn runtime(facts: &Facts) -> Finding {
-    let Ok(info) = &facts.daemon else {
+    let Some(states) = &facts.runtimes else {
         return Finding::skipped("the daemon does not answer");
     };
-    let defaults = &info.defaults;
-    let remedy = match defaults.runtime {
-        Runtime::None => "build or install `hive` beside `hive-c0re`",
+    let mut remedies: Vec<String> = Vec::new();
+    match states.best {
+        Runtime::None => remedies.push("build or install `hive` beside `hive-c0re`".to_owned()),
         _ => {
-            "do not give such agents what your user must not lose; this build has no other runtime"
+            remedies.push(
+                "give agents without isolation nothing that your user must not lose".to_owned(),
+            );
+            remedies.extend(states.runtimes.iter().map(how_to_get));
         }
-    };
+    }
     Finding::expect(
-        !matches!(defaults.runtime, Runtime::None | Runtime::Process),
-        format!("{}: {}", defaults.runtime.as_str(), defaults.runtime_note),
+        isolates(states.best),
+        format!("{}: {}", states.best.as_str(), states.note),
         "a runtime that isolates",
-        remedy,
+        remedies.join("\n  "),
     )
     .as_note()
+}
+
+/// Why the other runtimes were not taken, and how to get them.
+pub(super) fn other_runtimes(facts: &Facts) -> Finding {
+    let Some(states) = &facts.runtimes else {
+        return Finding::skipped("the daemon does not answer");
+    };
+    let (missing, working): (Vec<_>, Vec<_>) = states
+        .runtimes
+        .iter()
+        .partition(|state| !state.problem.is_empty());
+    let mut measured: Vec<String> = working
+        .iter()
+        .map(|state| format!("{} works", state.runtime.as_str()))
+        .collect();
+    measured.extend(
+        missing
+            .iter()
+            .map(|state| format!("{}: {}", state.runtime.as_str(), state.problem)),
+    );
+    let remedies: Vec<String> = missing.into_iter().map(how_to_get).collect();
+    Finding::expect(
+        // One that isolates is enough.
+        remedies.is_empty() || isolates(states.best),
+        measured.join("; "),
+        "one of them is enough",
+        remedies.join("\n  "),
+    )
+    .as_note()
+}
+
+fn how_to_get(state: &RuntimeState) -> String {
+    format!("{}: {}", state.runtime.as_str(), state.remedy)
 }
 
 /// There is something that runs turns.

@@ -8,6 +8,8 @@ use super::*;
 
 fn info() -> HiveInfo {
     HiveInfo {
+        paused: None,
+        spent_today: None,
         version: env!("CARGO_PKG_VERSION").into(),
         pid: 42,
         started_at: Timestamp::from_millis(0),
@@ -32,6 +34,7 @@ fn facts(root: &Path, daemon: Result<HiveInfo, String>) -> Facts {
             database: root.join("hive.db"),
         },
         daemon,
+        runtimes: None,
     }
 }
 
@@ -68,6 +71,7 @@ fn ids_are_unique_and_stable() {
             "user-namespaces",
             "claude",
             "runtime",
+            "other-runtimes",
             "engine",
             "model",
             "config-mode",
@@ -190,6 +194,10 @@ fn a_finding_in_json() {
 
 #[test]
 fn what_runs_agents_is_looked_at() {
+    use hive_wire::host::{
+        Runtime::{Bwrap, None, Nspawn, Process},
+        RuntimeState, RuntimeStates,
+    };
     let dir = tempfile::tempdir().unwrap();
     let with = |runtime, engine: &str, rehearsed| {
         let defaults = hive_wire::host::Defaults {
@@ -199,15 +207,36 @@ fn what_runs_agents_is_looked_at() {
             runtime_note: "why".into(),
             rehearsed,
         };
-        facts(dir.path(), Ok(HiveInfo { defaults, ..info() }))
+        let mut facts = facts(dir.path(), Ok(HiveInfo { defaults, ..info() }));
+        facts.runtimes = Some(RuntimeStates {
+            best: runtime,
+            note: "why".into(),
+            runtimes: vec![RuntimeState {
+                runtime: Bwrap,
+                problem: "`bwrap` is not installed".into(),
+                remedy: "install it".into(),
+            }],
+        });
+        facts
     };
-    use hive_wire::host::Runtime::{Bwrap, None, Process};
     assert_eq!(
         verdict("runtime", &with(Process, "x", false)),
         Verdict::Note
     );
     assert_eq!(verdict("runtime", &with(None, "", false)), Verdict::Note);
-    assert_eq!(verdict("runtime", &with(Bwrap, "x", false)), Verdict::Ok);
+    assert_eq!(verdict("runtime", &with(Nspawn, "x", false)), Verdict::Ok);
+    let loud = agents::runtime(&with(Process, "x", false));
+    assert!(loud.remedy.contains("bwrap: install it"), "{}", loud.remedy);
+    for (best, expected) in [(Nspawn, Verdict::Ok), (Process, Verdict::Note)] {
+        let facts = with(best, "x", false);
+        assert_eq!(verdict("other-runtimes", &facts), expected);
+        let found = agents::other_runtimes(&facts);
+        assert!(
+            found.measured.contains("not installed"),
+            "{}",
+            found.measured
+        );
+    }
     assert_eq!(verdict("engine", &with(Process, "x", false)), Verdict::Ok);
     assert_eq!(
         verdict("engine", &with(Process, "", false)),

@@ -42,10 +42,13 @@ fn history_row() -> host::HistoryRow {
 
 fn agent_row() -> host::AgentRow {
     host::AgentRow {
+        stale: false,
+        links: Vec::new(),
         name: "ada".parse().unwrap(),
         state: AgentState::External,
         status: "reading".into(),
         runtime: Runtime::None,
+        network: None,
         engine: String::new(),
         model: String::new(),
         parent: Some("ruth".parse().unwrap()),
@@ -60,7 +63,7 @@ fn agent_row() -> host::AgentRow {
     }
 }
 
-const AGENT: &str = r#"{"name":"ada","state":"external","status":"reading","runtime":"none","engine":"","model":"","parent":"ruth","unread":2,"inflight":1,"port":8100,"address":"ada","socket":"/r/mcp.sock","created_at":"2023-11-14T22:13:20.000Z","pid":7,"note":"why"}"#;
+const AGENT: &str = r#"{"name":"ada","state":"external","status":"reading","runtime":"none","network":null,"engine":"","model":"","parent":"ruth","unread":2,"inflight":1,"port":8100,"address":"ada","socket":"/r/mcp.sock","created_at":"2023-11-14T22:13:20.000Z","pid":7,"note":"why","stale":false}"#;
 const ROW: &str = r#"{"id":"5","from":"ada","to":"operator","state":"dead","deliveries":2,"turn":null,"sent_at":"2023-11-14T22:13:20.000Z","acked_at":null,"body":"hello","in_reply_to":"4"}"#;
 
 #[track_caller]
@@ -163,6 +166,8 @@ fn agents() {
 #[test]
 fn the_daemon() {
     let info = host::HiveInfo {
+        paused: None,
+        spent_today: None,
         version: "0.1.0".into(),
         pid: 42,
         started_at: time(0),
@@ -182,7 +187,7 @@ fn the_daemon() {
     };
     golden(
         Status::from(&info),
-        r#"{"schema":1,"version":"0.1.0","pid":42,"started_at":"2023-11-14T22:13:20.000Z","hive":"pr1ma","swarm":null,"root":"/r","dashboard":"127.0.0.1:7000","sqlite":"3.51.3","agents":1,"undelivered":2,"dead":3,"runtime":"process","engine":"/bin/claude","rehearsed":false}"#,
+        r#"{"schema":1,"version":"0.1.0","pid":42,"started_at":"2023-11-14T22:13:20.000Z","hive":"pr1ma","swarm":null,"root":"/r","dashboard":"127.0.0.1:7000","sqlite":"3.51.3","agents":1,"undelivered":2,"dead":3,"runtime":"process","engine":"/bin/claude","rehearsed":false,"paused":null,"spent_today":null}"#,
     );
 }
 

@@ -1,8 +1,6 @@
-//! The `process` runtime: the suite that every runtime passes, and what is special about it.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! `process`: what is special about plain processes.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::Command as Program,
@@ -10,130 +8,25 @@ use std::{
 };
 
 use hive_runtime::{
-    AgentDirs, AgentSpec, Command, Exit, Limits, ProcessRuntime, Runtime, RuntimeError, State,
+    Exit, RuntimeError, State,
     companion::Companion,
-    conformance::{PATIENCE, PROMISES, Subject, Witness, await_end},
-    keeper::KeeperCommand,
+    conformance::{PATIENCE, Subject, Witness, await_end},
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tempfile::TempDir;
 
-const WAITS: &str = "echo ready >&9; while :; do sleep 1000 & wait; done";
+use crate::place::{Kind, Place, WAITS, keeper};
 
-fn keeper() -> KeeperCommand {
-    KeeperCommand {
-        program: env!("CARGO_BIN_EXE_hive-keeper").into(),
-        args: Vec::new(),
-    }
-}
-
-/// Agents on a directory of their own, which are killed when it goes.
-struct Place(TempDir);
-
-impl Place {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn runtime(&self) -> ProcessRuntime {
-        ProcessRuntime::new(self.0.path().to_path_buf(), keeper())
-    }
-
-    fn file(&self, agent: &str, name: &str) -> PathBuf {
-        self.0.path().join(agent).join("runtime").join(name)
-    }
-
-    fn record(&self, agent: &str) -> Value {
-        serde_json::from_slice(&fs::read(self.file(agent, "run.json")).unwrap()).unwrap()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let runtime = self.runtime();
-        for instance in runtime.list().unwrap_or_default() {
-            drop(runtime.stop(&instance.name, Duration::ZERO));
-        }
-    }
-}
-
-impl Subject for Place {
-    fn handle(&self) -> Box<dyn Runtime> {
-        Box::new(self.runtime())
-    }
-
-    fn agent(&self, name: &str, script: &str) -> AgentSpec {
-        let dir = |part: &str| {
-            let dir = self.0.path().join(name).join(part);
-            fs::create_dir_all(&dir).unwrap();
-            dir
-        };
-        AgentSpec {
-            name: name.parse().unwrap(),
-            generation: 1,
-            dirs: AgentDirs {
-                state: dir("state"),
-                harness: dir("harness"),
-                claude: dir("claude"),
-                home: dir("home"),
-                run: dir("run"),
-            },
-            command: Command {
-                program: "/bin/sh".into(),
-                args: vec!["-c".into(), format!("{}{script}", Witness::PREAMBLE)],
-            },
-            env: BTreeMap::from([
-                ("PATH".into(), "/usr/bin:/bin".into()),
-                ("LOUD".into(), "1".into()),
-            ]),
-            limits: Limits::default(),
-        }
-    }
-}
+crate::promises!(Kind::Process);
 
 fn signal(pid: &Value, signal: Signal) {
     let pid = i32::try_from(pid.as_i64().unwrap()).unwrap();
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
-/// One test per promise of the suite.
-macro_rules! promises {
-    ($($name:ident),+ $(,)?) => {
-        const TESTED: &[&str] = &[$(stringify!($name)),+];
-
-        $(#[test]
-        fn $name() {
-            let promise = PROMISES.iter().find(|(name, _)| *name == stringify!($name));
-            promise.unwrap().1(&Place::new());
-        })+
-    };
-}
-
-promises!(
-    starting_twice_is_starting_once,
-    a_stop_asks_first,
-    a_stop_insists,
-    stopping_is_idempotent,
-    a_stop_leaves_nothing_behind,
-    an_end_leaves_nothing_behind,
-    another_daemon_adopts_it,
-    its_end_is_told_and_kept,
-    nothing_is_inherited,
-    output_is_kept_within_bounds,
-    what_cannot_run_leaves_nothing,
-    agents_are_told_apart,
-);
-
-#[test]
-fn c13_every_promise_is_tested() {
-    let promised: Vec<&str> = PROMISES.iter().map(|(name, _)| *name).collect();
-    assert_eq!(promised, TESTED);
-}
-
 #[test]
 fn c13_a_killed_keeper_is_noticed_and_its_agent_is_cleared_away() {
-    let place = Place::new();
+    let place = Place::of(Kind::Process).unwrap();
     let runtime = place.runtime();
     let script = format!("setsid sleep 1000 & {WAITS}");
     let spec = place.agent("ada", &script);
@@ -144,6 +37,8 @@ fn c13_a_killed_keeper_is_noticed_and_its_agent_is_cleared_away() {
     signal(&place.record("ada")["keeper"]["pid"], Signal::KILL);
     await_end(watched);
     let again = runtime.start(&spec).unwrap();
+    // Those of the first life are gone by now, so that what is said is said by the second.
+    let witness = Witness::again(&spec);
     witness.hears("ready");
     assert_eq!(
         runtime.list().unwrap(),
@@ -156,7 +51,7 @@ fn c13_a_killed_keeper_is_noticed_and_its_agent_is_cleared_away() {
 
 #[test]
 fn c13_a_stop_clears_away_after_a_killed_keeper() {
-    let place = Place::new();
+    let place = Place::of(Kind::Process).unwrap();
     let runtime = place.runtime();
     let spec = place.agent("ada", &format!("setsid sleep 1000 & {WAITS}"));
     let witness = Witness::of(&spec);
@@ -171,7 +66,7 @@ fn c13_a_stop_clears_away_after_a_killed_keeper() {
 
 #[test]
 fn c13_a_keeper_that_does_not_react_is_killed_with_its_agent() {
-    let place = Place::new();
+    let place = Place::of(Kind::Process).unwrap();
     let runtime = place.runtime();
     let spec = place.agent("ada", WAITS);
     let witness = Witness::of(&spec);
@@ -184,7 +79,7 @@ fn c13_a_keeper_that_does_not_react_is_killed_with_its_agent() {
 
 #[test]
 fn c13_a_process_id_that_was_used_again_is_left_alone() {
-    let place = Place::new();
+    let place = Place::of(Kind::Process).unwrap();
     let runtime = place.runtime();
     let spec = place.agent("ada", "exit 0");
     runtime.start(&spec).unwrap();
@@ -216,7 +111,7 @@ fn c13_a_process_id_that_was_used_again_is_left_alone() {
 
 #[test]
 fn c13_a_damaged_record_is_an_error_and_never_a_second_agent() {
-    let place = Place::new();
+    let place = Place::of(Kind::Process).unwrap();
     let runtime = place.runtime();
     let spec = place.agent("ada", WAITS);
     fs::create_dir_all(place.file("ada", "")).unwrap();
@@ -230,7 +125,7 @@ fn c13_a_damaged_record_is_an_error_and_never_a_second_agent() {
 
 #[test]
 fn secrets_are_in_no_argument() {
-    let place = Place::new();
+    let place = Place::of(Kind::Process).unwrap();
     let runtime = place.runtime();
     let mut spec = place.agent("ada", WAITS);
     spec.env.insert("KEY".into(), "sk-very-secret".into());
@@ -265,12 +160,12 @@ fn assert_private(path: &Path) {
 
 #[test]
 fn a_companion_ends_with_whoever_started_it() {
-    let place = Place::new();
+    let place = Place::of(Kind::Process).unwrap();
     let spec = place.agent("demo", WAITS);
     let witness = Witness::of(&spec);
     let mut command = spec.command.clone();
     command.args[1] = format!("cd '{}'; {}", spec.dirs.state.display(), command.args[1]);
-    let dir = place.0.path().join("companion");
+    let dir = place.path().join("companion");
     let start = || Companion::start(&keeper(), dir.clone(), command.clone(), spec.env.clone());
     let mut companion = start().unwrap();
     witness.hears("ready");
