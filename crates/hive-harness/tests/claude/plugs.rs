@@ -137,6 +137,8 @@ async fn a_process_that_never_exits_is_ended_and_its_result_counts() {
     }
     stage.turns_ended(2).await;
     assert_eq!(stage.outcomes(), ["ok", "ok"]);
+    stage.signal(Signal::TERM);
+    assert_eq!(stage.ended().await, Some(0));
     gone(&stage.path("state")).await;
 }
 
