@@ -89,9 +89,6 @@ pub(crate) fn need(request: &AgentRequest) -> Need {
         AgentRequest::Schedule(_)
         | AgentRequest::ListSchedules(_)
         | AgentRequest::CancelSchedule(_) => Need::Group(Group::Scheduling),
-        AgentRequest::RequestSpawn(_) | AgentRequest::RequestApplyCommit(_) => {
-            Need::Group(Group::Approvals)
-        }
         AgentRequest::GetLogs(_) => Need::Group(Group::Diagnostics),
         AgentRequest::GetHostJournal(_) => Need::Capability(Capability::ReadHostJournal),
     }

@@ -95,7 +95,7 @@ async fn is_orphan(host: &Arc<Host>, approval: &Approval) -> Result<bool, WireEr
 /// Drops what a settled request asked for, unless another one asks for the same.
 pub(super) async fn forget(host: &Arc<Host>, approval: &Approval) {
     let hash = approval.request.hash.clone();
-    let needed = host.broker.run(|desk| needed(desk)).await;
+    let needed = host.broker.run(needed).await;
     if needed.is_ok_and(|needed| !needed.contains(&hash)) {
         let dropped = host.approvals.on_disk(move |repos| {
             repos.drop_request(&hash);
@@ -108,7 +108,7 @@ pub(super) async fn forget(host: &Arc<Host>, approval: &Approval) {
 }
 
 async fn drop_unneeded(host: &Arc<Host>) {
-    let Ok(needed) = host.broker.run(|desk| needed(desk)).await else {
+    let Ok(needed) = host.broker.run(needed).await else {
         return;
     };
     let dropped = host.approvals.on_disk(move |repos| {

@@ -424,7 +424,7 @@ fn c5_a_request_is_kept_under_its_hash_until_it_is_settled() {
     stage.repos.keep_request(&hash, &tree).unwrap();
     stage.repos.keep_request(&hash, &tree).unwrap();
     assert_eq!(stage.repos.requested(&hash).unwrap(), tree);
-    assert_eq!(stage.repos.kept_requests(), [hash.clone()]);
+    assert_eq!(stage.repos.kept_requests(), std::slice::from_ref(&hash));
     stage.repos.drop_request(&hash);
     assert!(stage.repos.requested(&hash).is_err());
     assert!(stage.repos.kept_requests().is_empty());

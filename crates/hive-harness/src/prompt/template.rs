@@ -163,7 +163,6 @@ mod tests {
             swarm_name: None,
             operator_pronouns: "they/them".to_owned(),
             is_manager: false,
-            agents_dir: "/agents".to_owned(),
             port: None,
             dashboard_port: None,
         }
