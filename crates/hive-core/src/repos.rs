@@ -30,11 +30,6 @@ pub(crate) use diff::readable as diff;
 pub(crate) use import::{Imported, NotImported};
 pub(crate) use tree::{File, Mode, Tree};
 
-/// Whether a path is plainly a file beneath a repository.
-pub(crate) fn is_plain_path(path: &str) -> bool {
-    tree::check_path(path).is_ok()
-}
-
 /// A small plain file in a directory of which everything inside may be hostile.
 pub(crate) fn read_hostile(dir: &Path, name: &str, max: u64) -> Option<Vec<u8>> {
     hostile::Root::open(dir).ok()?.read(name, max).ok()
