@@ -15,7 +15,7 @@ export PATH := $(PATH):$(or $(CARGO_HOME),$(HOME)/.cargo)/bin
 SHIPPED := -p hive-core -p hive-harness -p hive-engine -p hive-bash -p hive-rehearsal
 # Clippy, tests and docs all build the whole workspace with the same features and profile, so that
 # cargo compiles dependencies (and the bundled SQLite) once for all of them.
-CHECKED := --workspace --features hive-core/failpoints,hive-store/failpoints
+CHECKED := --workspace --features hive-core/failpoints,hive-core/mcp-fixtures,hive-store/failpoints
 
 # Where setup.sh puts the real engine for the tests. It is named to them, so that a test that needs
 # it fails without it instead of being left out.

@@ -15,6 +15,11 @@ PATH="$PATH:${CARGO_HOME:-${HOME:-}/.cargo}/bin"
 readonly NEXTEST_VERSION=0.9.143
 # The engine that the tests run for real. doctor compares with the same version.
 readonly CLAUDE_VERSION=2.1.325
+# What the tests run on the MCP servers: the Inspector and the suite of the revision 2026-07-28, with
+# a Node that is new enough for them.
+readonly INSPECTOR_VERSION=2.12.0
+readonly CONFORMANCE_VERSION=0.2.0-alpha.12
+readonly NODE_VERSION=26.10.0
 # What the benchmark compares with.
 readonly CODEX_VERSION=0.166.0 GEMINI_VERSION=0.61.0
 readonly RUSTUP='curl --proto =https --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y'
@@ -25,6 +30,7 @@ wished=()     # Debian packages that make things better, and without which thing
 components=() # rustup components to add
 tools=()      # cargo tools to install, as arguments of `cargo install`
 engines=()    # npm packages to install for the tests, below the target directory
+mcp_tools=()  # npm packages that some tests do without, and say so
 commands=()   # what only the user can do, as command lines
 as_root=()    # prefix that makes a command run as root
 
@@ -77,16 +83,20 @@ check_nextest() {
 }
 
 claude_dir=${CARGO_TARGET_DIR:-target}/claude
+mcp_tools_dir=${CARGO_TARGET_DIR:-target}/mcp-tools
+
+# This machine as npm names it.
+npm_cpu() {
+	case $(uname -m) in
+	x86_64) echo x64 ;;
+	aarch64 | arm64) echo arm64 ;;
+	*) uname -m ;;
+	esac
+}
 
 # The program itself, of the package for this machine.
 claude_program() {
-	local cpu
-	case $(uname -m) in
-	x86_64) cpu=x64 ;;
-	aarch64 | arm64) cpu=arm64 ;;
-	*) cpu=$(uname -m) ;;
-	esac
-	printf '%s/node_modules/@anthropic-ai/claude-code-linux-%s/claude' "$claude_dir" "$cpu"
+	printf '%s/node_modules/@anthropic-ai/claude-code-linux-%s/claude' "$claude_dir" "$(npm_cpu)"
 }
 
 # Asks the program, because a directory may be half there. It gets no environment to look into.
@@ -103,6 +113,24 @@ check_claude() {
 	need node nodejs
 	need npm npm
 	engines+=("@anthropic-ai/claude-code@$CLAUDE_VERSION")
+}
+
+# Whether a package is there in this version.
+have_mcp_tool() {
+	local package=$mcp_tools_dir/node_modules/$1/package.json
+	[[ -f $package ]] && grep -q "^  *\"version\": \"$2\"" "$package"
+}
+
+check_mcp_tools() {
+	local packages=(
+		"@modelcontextprotocol/inspector@$INSPECTOR_VERSION"
+		"@modelcontextprotocol/conformance@$CONFORMANCE_VERSION"
+		"node-linux-$(npm_cpu)@$NODE_VERSION"
+	)
+	local package
+	for package in "${packages[@]}"; do
+		have_mcp_tool "${package%@*}" "${package##*@}" || mcp_tools=("${packages[@]}")
+	done
 }
 
 # What agents are isolated with. The first is what a hive takes; the tests run all of them.
@@ -146,7 +174,7 @@ install_peers() {
 
 # Fills the lists with what the purpose lacks.
 check() {
-	packages=() wished=() components=() tools=() engines=() commands=()
+	packages=() wished=() components=() tools=() engines=() mcp_tools=() commands=()
 	check_build
 	case $purpose in
 	build) ;;
@@ -158,6 +186,7 @@ check() {
 		check_runtimes
 		check_claude
 		check_browser
+		check_mcp_tools
 		;;
 	bench)
 		check_bench
@@ -210,15 +239,21 @@ install() {
 	fi
 	if ((${#engines[@]})) && have npm; then
 		say "installing ${engines[*]} into $claude_dir"
-		npm_install "${engines[@]}" </dev/null >&2 || say 'npm install failed'
+		npm_install "$claude_dir" "${engines[@]}" </dev/null >&2 || say 'npm install failed'
+	fi
+	if ((${#mcp_tools[@]})) && have npm; then
+		say "installing ${mcp_tools[*]} into $mcp_tools_dir"
+		npm_install "$mcp_tools_dir" "${mcp_tools[@]}" </dev/null >&2 || say 'npm install failed'
 	fi
 }
 
-# --force: the package asks for a newer node than Debian has, and then does not use it.
+# --force: the packages ask for a newer node than Debian has, and then do not use it.
 npm_install() {
-	mkdir -p "$claude_dir"
+	local dir=$1
+	shift
+	mkdir -p "$dir"
 	npm install --force --ignore-scripts --no-save --no-audit --no-fund --loglevel=error \
-		--prefix "$claude_dir" "$@"
+		--prefix "$dir" "$@"
 }
 
 explain() {
@@ -246,12 +281,17 @@ explain() {
 
 # Says what would be better, and lets things go on.
 explain_wished() {
-	((${#wished[@]})) || return 0
-	say "agents run WITHOUT ISOLATION until you install: ${wished[*]}"
+	if ((${#wished[@]})); then
+		say "agents run WITHOUT ISOLATION until you install: ${wished[*]}"
+	fi
+	if ((${#mcp_tools[@]})); then
+		say "tests with the MCP Inspector and the conformance suite are skipped until you run:"
+		say "  npm install --force --ignore-scripts --no-save --prefix $mcp_tools_dir ${mcp_tools[*]}"
+	fi
 }
 
 check
-nothing_missing && ((${#wished[@]} == 0)) && exit 0
+nothing_missing && ((${#wished[@]} + ${#mcp_tools[@]} == 0)) && exit 0
 install
 hash -r
 check

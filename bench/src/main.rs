@@ -1,9 +1,9 @@
 //! Side-by-side benchmarks: the hive's message queue against what people use instead, turns of the
-//! loop against the bare engine, the native engine against others, and containers of agents against
-//! the bare tools.
+//! loop against the bare engine, the native engine against others, containers of agents against the
+//! bare tools, and calls of tools against a bare MCP server.
 //!
-//! `cargo run --release -p bench -- [queue|loop|engine|runtimes] [--quick]` starts everything it needs,
-//! prints a table and writes a file per suite below `bench/results`. See `docs/benchmarks.md`.
+//! `cargo run --release -p bench -- [queue|loop|engine|runtimes|tools] [--quick]` starts everything it
+//! needs, prints a table and writes a file per suite below `bench/results`. See `docs/benchmarks.md`.
 
 mod conn;
 mod engines;
@@ -19,6 +19,7 @@ mod site;
 mod stats;
 mod suite;
 mod targets;
+mod tools;
 mod turn_loop;
 mod workload;
 
@@ -44,11 +45,18 @@ fn main() -> Result<()> {
             Suite::Loop => interruptible(turn_loop::run(&options)).await,
             Suite::Engine => interruptible(engines::run(&options)).await,
             Suite::Runtimes => interruptible(runtimes::run(&options)).await,
+            Suite::Tools => interruptible(tools::run(&options)).await,
+            Suite::McpEcho => tools::echo::serve().await,
+            Suite::Attack => {
+                let socket = options.socket.as_deref().context("attack needs --socket")?;
+                tools::attack(socket)
+            }
             Suite::All => {
                 interruptible(queue(&options)).await?;
                 interruptible(turn_loop::run(&options)).await?;
                 interruptible(engines::run(&options)).await?;
-                interruptible(runtimes::run(&options)).await
+                interruptible(runtimes::run(&options)).await?;
+                interruptible(tools::run(&options)).await
             }
         }
     })

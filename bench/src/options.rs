@@ -59,9 +59,17 @@ pub(crate) enum Suite {
     Engine,
     /// Agents in each runtime against the bare tools, and many that are idle.
     Runtimes,
+    /// A call of an agent's tool against a bare MCP server, and an agent under attack.
+    Tools,
     /// The echo server of the ping-pong peer.
     #[value(hide = true)]
     Echo,
+    /// The bare MCP server.
+    #[value(hide = true)]
+    McpEcho,
+    /// The attacker.
+    #[value(hide = true)]
+    Attack,
 }
 
 impl Options {

@@ -36,6 +36,11 @@ impl PingPong {
             .await?;
         Ok(Self { server, socket })
     }
+
+    /// Where it listens.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
 }
 
 impl Peer for PingPong {

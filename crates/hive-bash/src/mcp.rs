@@ -6,7 +6,7 @@ use hive_mcp::{
     groups::{Gate, Grants},
     journal::Journal,
     server::Server,
-    toolbox::{Context, Failure, Toolbox},
+    toolbox::{Checked, Context, Failure, Toolbox},
 };
 use hive_wire::client::{Client, ClientError, Options as ClientOptions};
 
@@ -64,7 +64,7 @@ impl Context for Bash {
         Grants::default()
     }
 
-    fn refuses(&self, _: Gate) -> bool {
+    async fn refuses(&self, _: Gate, _: Checked) -> bool {
         false
     }
 }

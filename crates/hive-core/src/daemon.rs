@@ -94,7 +94,7 @@ impl Running {
     /// With what is wrong and what to do about it.
     #[expect(
         clippy::too_many_lines,
-        reason = "the parts of a daemon and who holds which of them, on one page"
+        reason = "one list: what is opened after what, and what each is made from"
     )]
     pub async fn start(setup: Setup) -> anyhow::Result<Self> {
         let paths = setup.paths;

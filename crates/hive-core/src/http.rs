@@ -76,6 +76,8 @@ pub(crate) struct Site {
     shared: Arc<shared::Shared>,
     /// What was asked so far.
     traffic: Arc<traffic::Traffic>,
+    #[cfg(feature = "mcp-fixtures")]
+    fixtures: Arc<mcp::Mount<mcp::fixtures::Fixtures>>,
 }
 
 impl Site {
@@ -93,6 +95,8 @@ impl Site {
             Audience::Agent(name) => Some(Arc::new(mcp::Mount::new(host, name, &hosts, stop))),
         };
         Self {
+            #[cfg(feature = "mcp-fixtures")]
+            fixtures: Arc::new(mcp::Mount::fixtures(&hosts, stop)),
             host: Arc::clone(host),
             metrics: Arc::clone(metrics),
             audience: Arc::new(audience),

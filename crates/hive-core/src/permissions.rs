@@ -64,15 +64,16 @@ pub(crate) fn need(request: &AgentRequest) -> Need {
         | AgentRequest::RequeueInflight(_)
         | AgentRequest::Status(_)
         | AgentRequest::Wake(_)
+        // Background bash asks what became of its wakes, whatever the groups (B5).
+        | AgentRequest::GetReceipt(_)
         | AgentRequest::PostTurnCounts(_)
         | AgentRequest::PostState(_)
         | AgentRequest::PostEvents(_)
         | AgentRequest::Control(_)
         | AgentRequest::GetPermissions(_) => Need::Nothing,
-        AgentRequest::Send(_)
-        | AgentRequest::Ask(_)
-        | AgentRequest::Answer(_)
-        | AgentRequest::GetReceipt(_) => Need::Group(Group::Messaging),
+        AgentRequest::Send(_) | AgentRequest::Ask(_) | AgentRequest::Answer(_) => {
+            Need::Group(Group::Messaging)
+        }
         AgentRequest::GetLooseEnds(_)
         | AgentRequest::CancelLooseEnd(_)
         | AgentRequest::Remind(_) => Need::Group(Group::Inbox),

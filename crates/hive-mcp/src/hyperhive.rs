@@ -3,7 +3,7 @@
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -21,7 +21,7 @@ use crate::{
     journal::Journal,
     options::Purpose,
     server::Server,
-    toolbox::{Context, Failure, Toolbox},
+    toolbox::{Checked, Context, Failure, Toolbox},
     tools,
 };
 
@@ -54,13 +54,19 @@ pub fn server_with(options: &Options, journal: Journal) -> Server<Hyperhive> {
     let toolbox = match options.consent_seconds {
         0 => toolbox(),
         // It belongs to no group: the engine needs it, and it gives the model nothing.
-        _ => toolbox().with::<tools::PermissionPrompt>(),
+        _ => Arc::new(every_tool().with::<tools::PermissionPrompt>()),
     };
     Server::new(NAME, INSTRUCTIONS, toolbox, context, journal)
 }
 
-/// Every tool, by its gate; those that an agent is not shown are known and refused.
-pub fn toolbox() -> Toolbox<Hyperhive> {
+/// Every tool, by its gate; those that an agent is not shown are known and refused. Made once: a
+/// host has many agents.
+pub fn toolbox() -> Arc<Toolbox<Hyperhive>> {
+    static TOOLBOX: LazyLock<Arc<Toolbox<Hyperhive>>> = LazyLock::new(|| Arc::new(every_tool()));
+    Arc::clone(&TOOLBOX)
+}
+
+fn every_tool() -> Toolbox<Hyperhive> {
     macro_rules! toolbox {
         ($($group:ident: $($tool:ty),+;)+) => {
             Toolbox::default()
@@ -182,10 +188,11 @@ impl Context for Hyperhive {
     }
 
     /// What the host alone knows, it refuses itself.
-    fn refuses(&self, gate: Gate) -> bool {
+    async fn refuses(&self, gate: Gate, checked: Checked) -> bool {
         match (gate, &self.groups) {
             (Gate::Group(group), Some(groups)) => !groups.has(group),
-            (Gate::Group(_), None) | (Gate::Capability(_), _) => false,
+            _ if checked == Checked::ByHost => false,
+            _ => !self.granted().await.open(gate),
         }
     }
 }

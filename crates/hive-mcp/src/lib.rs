@@ -14,6 +14,7 @@ pub mod handover;
 pub mod hyperhive;
 pub mod journal;
 pub mod options;
+mod schema;
 pub mod server;
 mod spill;
 pub mod stdio;

@@ -54,14 +54,14 @@ impl<C> Server<C> {
     pub fn new(
         name: &'static str,
         instructions: &'static str,
-        toolbox: Toolbox<C>,
+        toolbox: impl Into<Arc<Toolbox<C>>>,
         context: C,
         journal: Journal,
     ) -> Self {
         Self {
             name,
             instructions,
-            toolbox: Arc::new(toolbox),
+            toolbox: toolbox.into(),
             context: Arc::new(context),
             journal: Arc::new(journal),
             handovers: Arc::default(),

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     groups::{Gate, Grants},
     handover::Handovers,
+    schema,
 };
 
 /// What all tools of a server work on.
@@ -27,9 +28,18 @@ pub trait Context: Send + Sync + 'static {
     /// What the caller has been given: which tools a list shows. Asked for each list.
     fn granted(&self) -> impl Future<Output = Grants> + Send;
 
-    /// Whether calls behind this gate are refused without asking anybody. Whoever says no here
-    /// leaves the refusal to those who carry the call out.
-    fn refuses(&self, gate: Gate) -> bool;
+    /// Whether a call behind this gate is refused here. Those who carry it out may do that instead,
+    /// where they check the gate themselves.
+    fn refuses(&self, gate: Gate, checked: Checked) -> impl Future<Output = bool> + Send;
+}
+
+/// Whether those who carry a call out check its gate as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// The host does, for every request.
+    ByHost,
+    /// Nobody but us: to the host it is part of what every harness does.
+    Here,
 }
 
 /// One tool, on a context `C` that all tools of its server share.
@@ -42,6 +52,8 @@ pub trait Tool<C>: 'static {
     const DESCRIPTION: &'static str;
     /// What it changes.
     const EFFECT: Effect;
+    /// Who checks its gate.
+    const CHECKED: Checked = Checked::ByHost;
     /// How long its answer may be before the engine may put it aside in a file, in characters.
     const MAX_ANSWER: Option<u32> = None;
     /// In which forms its answer comes.
@@ -146,10 +158,16 @@ impl std::fmt::Display for Failure {
 
 impl From<WireError> for Failure {
     fn from(error: WireError) -> Self {
-        let next: Cow<'static, str> = if error.hint.is_empty() {
-            advice(error.code).into()
-        } else {
-            error.hint.into()
+        // Some hints are for whoever has the operator's command line.
+        let is_for_operator = error.hint.contains("hive-c0re");
+        let next: Cow<'static, str> = match error.code {
+            ErrorCode::Denied if is_for_operator => format!(
+                "do without it, or ask the operator, who can: {}",
+                error.hint
+            )
+            .into(),
+            code if is_for_operator || error.hint.is_empty() => advice(code).into(),
+            _ => error.hint.into(),
         };
         Self::new(error.message, next)
     }
@@ -198,7 +216,7 @@ struct Entry<C> {
     definition: Definition,
     /// What an agent must have; none for a tool that everybody has.
     gate: Option<Gate>,
-    run: fn(Arc<C>, JsonObject, Call) -> Answer,
+    run: fn(Arc<C>, Option<Gate>, JsonObject, Call) -> Answer,
 }
 
 /// The tools of one server, in the order in which they are listed.
@@ -263,14 +281,7 @@ impl<C: Context> Toolbox<C> {
         call: Call,
     ) -> Option<Answer> {
         let entry = self.entry(name)?;
-        if let Some(gate) = entry.gate.filter(|gate| context.refuses(*gate)) {
-            let refused = Failure::new(
-                format!("`{name}` needs {gate}, which you do not have"),
-                "do without it, or ask the operator for the permission",
-            );
-            return Some(Box::pin(std::future::ready(Err(refused))));
-        }
-        Some((entry.run)(Arc::clone(context), args, call))
+        Some((entry.run)(Arc::clone(context), entry.gate, args, call))
     }
 
     /// The tool whose name is nearest to one that does not exist.
@@ -286,14 +297,17 @@ impl<C: Context> Toolbox<C> {
 }
 
 fn definition<C, T: Tool<C>>() -> Definition {
-    let tool = Definition::new(T::NAME, T::DESCRIPTION, JsonObject::new())
+    let mut tool = Definition::new(T::NAME, T::DESCRIPTION, JsonObject::new())
         .with_title(T::TITLE)
         .with_input_schema::<T::Args>()
         .with_annotations(T::EFFECT.annotations());
-    let tool = match T::ANSWER {
-        AnswerForm::Structured => tool.with_output_schema::<T::Reply>(),
-        AnswerForm::Text => tool,
-    };
+    if T::ANSWER == AnswerForm::Structured {
+        tool = tool.with_output_schema::<T::Reply>();
+    }
+    schema::without_null(Arc::make_mut(&mut tool.input_schema));
+    if let Some(output) = &mut tool.output_schema {
+        schema::with_null_apart(Arc::make_mut(output));
+    }
     match T::MAX_ANSWER {
         Some(max) => tool.with_meta(MetaObject(JsonObject::from_iter([(
             "anthropic/maxResultSizeChars".to_owned(),
@@ -303,8 +317,21 @@ fn definition<C, T: Tool<C>>() -> Definition {
     }
 }
 
-fn run<C: Context, T: Tool<C>>(context: Arc<C>, args: JsonObject, call: Call) -> Answer {
+fn run<C: Context, T: Tool<C>>(
+    context: Arc<C>,
+    gate: Option<Gate>,
+    args: JsonObject,
+    call: Call,
+) -> Answer {
     Box::pin(async move {
+        if let Some(gate) = gate
+            && context.refuses(gate, T::CHECKED).await
+        {
+            return Err(Failure::new(
+                format!("`{}` needs {gate}, which you do not have", T::NAME),
+                "do without it, or ask the operator for the permission",
+            ));
+        }
         let args = serde_json::from_value(Value::Object(args)).map_err(|error| {
             let why = text::shorten_middle(&error.to_string(), 300);
             Failure::new(
@@ -336,6 +363,11 @@ mod tests {
             said(WireError::new(ErrorCode::NotFound, "no agent `bob`").hint("did you mean `rob`?")),
             "no agent `bob`. What to do: did you mean `rob`?"
         );
+        let for_operator = "run `hive-c0re permissions ada --grant lifecycle`";
+        for (code, contains) in [(ErrorCode::Denied, true), (ErrorCode::NotFound, false)] {
+            let said = said(WireError::new(code, "no").hint(for_operator));
+            assert_eq!(said.contains("hive-c0re"), contains, "{said}");
+        }
         for code in ErrorCode::ALL {
             let said = said(WireError::new(*code, "it failed."));
             assert!(said.starts_with("it failed. What to do: "), "{said}");

@@ -19,6 +19,7 @@ pub mod harness;
 pub mod history;
 pub mod hive;
 pub mod link;
+pub mod mcp_tools;
 pub mod reference;
 pub mod rng;
 pub mod turns;

@@ -105,11 +105,30 @@ export interface ApprovalRow {
 /** Where an approval stands. */
 export type ApprovalState = "pending" | "approved" | "denied" | "failed" | "cancelled" | "expired";
 
-/** A link on an agent's card. */
+/** How a budget stands today. */
+export interface BudgetState {
+  /** Whose it is; none for the whole hive's. */
+  agent?: AgentName | null;
+  /** The most that may be spent, raises included. */
+  cost_cap_micro_usd?: number | null;
+  /** Millionths of a US dollar spent. */
+  cost_micro_usd: number;
+  /** Tokens spent, of every kind together. */
+  tokens: number;
+  /** The most that may be spent, raises included. */
+  tokens_cap?: number | null;
+}
+
+/** Something that an agent may do beyond its groups (C14). */
+export type Capability = string;
+
+/** A link on an agent's card and page. */
 export interface DashboardLink {
-  /** An emoji or a short sign. */
-  icon?: string;
+  /** A sign before it; may be empty. */
+  icon: string;
+  /** What it says. */
   label: string;
+  /** Where it leads: an http(s) address. */
   url: string;
 }
 
@@ -149,7 +168,7 @@ export interface Defaults {
   engine_note: string;
   /** Whether a rehearsed model answers instead of a real one. */
   rehearsed: boolean;
-  /** What `--runtime auto` means here. */
+  /** What `--runtime auto` means here; `auto` until that was tried for the first time. */
   runtime: Runtime;
   /** Why. */
   runtime_note: string;
@@ -226,11 +245,14 @@ export interface FleetRow {
   held_until: Timestamp | null;
   /** Messages that its open turn holds. */
   inflight: number;
-  links: DashboardLink[];
+  /** Links on its card and its page, as it says. */
+  links?: DashboardLink[];
   /** Which model it uses; empty for one that runs elsewhere. */
   model: string;
   /** Its name. */
   name: AgentName;
+  /** What it reaches of the network; none for one that runs elsewhere. */
+  network?: Network | null;
   /** What the operator should know: why it failed, or why it is where it is. */
   note?: string;
   /** Its parent in the tree. */
@@ -243,6 +265,8 @@ export interface FleetRow {
   runtime: Runtime;
   /** Where its socket lies. */
   socket: string;
+  /** Whether it was made with another revision of the hive: a rebuild brings it up to date. */
+  stale?: boolean;
   /** Where it stands. */
   state: AgentState;
   /** What it says of itself. */
@@ -253,6 +277,9 @@ export interface FleetRow {
   /** Messages that wait in its inbox. */
   unread: number;
 }
+
+/** A group of tools that the operator gives to an agent or not (M1). */
+export type Group = string;
 
 /** How a harness is doing. */
 export type HarnessStatus = "online" | "rate_limited" | "needs_login_idle" | "unavailable" | "stopping";
@@ -293,10 +320,14 @@ export interface HiveInfo {
   defaults: Defaults;
   /** The hive's name, when it has one. */
   hive: string | null;
+  /** Why the whole hive is paused, when it is. */
+  paused?: string | null;
   /** The daemon's process. */
   pid: number;
   /** The directory everything lies under. */
   root: string;
+  /** What the hive has spent today, and may. */
+  spent_today?: BudgetState | null;
   /** The version of the SQLite library inside. */
   sqlite: string;
   /** When it started. */
@@ -359,6 +390,9 @@ export type MessageId = number;
 /** Where a message stands. */
 export type MessageState = "stored" | "leased" | "acked" | "dead" | "discarded";
 
+/** What an agent reaches of the network. */
+export type Network = "auto" | "gateway" | "none" | "host";
+
 /** A piece of text, or a part with others inside. */
 export type Node = string | Part;
 
@@ -395,6 +429,22 @@ export interface Past {
   position: string;
 }
 
+/** What one agent may do. */
+export interface PermissionRow {
+  /** Its capabilities. */
+  capabilities: Capability[];
+  /** When the operator changed it; none while it has the defaults. */
+  changed_at: Timestamp | null;
+  /** Its tool groups. */
+  groups: Group[];
+  /** Whether it is the root agent. */
+  is_root?: boolean;
+  /** Which agent. */
+  name: AgentName;
+  /** Whom it may write to besides its parent and the operator; empty for everybody. */
+  recipients: Recipient[];
+}
+
 /** A question that somebody asked. */
 export type QuestionId = number;
 
@@ -422,6 +472,9 @@ export interface QuestionRow {
   target: string;
 }
 
+/** Where a message goes once it is routed: an agent's inbox or the operator's. */
+export type Recipient = string;
+
 /** A reminder that an agent set itself. */
 export type ReminderId = number;
 
@@ -442,6 +495,29 @@ export interface Rendered {
 
 /** Where an agent runs. */
 export type Runtime = "auto" | "none" | "process" | "bwrap" | "nspawn" | "podman" | "nixos";
+
+/** A scheduled prompt. */
+export type ScheduleId = number;
+
+/** A scheduled prompt. */
+export interface ScheduleRow {
+  /** Whose it is. */
+  agent: AgentName;
+  /** When it was made. */
+  created_at: Timestamp;
+  /** When it recurs; none for one that fires once. */
+  cron: string | null;
+  /** When it fired last. */
+  fired_at?: Timestamp | null;
+  /** When it fires next. */
+  next_at: Timestamp;
+  /** What it says. */
+  prompt: string;
+  /** Its id. */
+  schedule_id: ScheduleId;
+  /** The time zone of the recurrence. */
+  time_zone: string | null;
+}
 
 /** Who a message says it is from, as stamped by the host.  A label is not a name: `bash-task-12` is nobody one could write to. */
 export type SenderLabel = string;

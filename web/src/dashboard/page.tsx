@@ -70,12 +70,11 @@ function Signs({ agent }: { agent: boolean }) {
 
 /** Everything stands still, and the reader must know: the fleet's state is not hidden in its rows. */
 function Standstill() {
-  const all = agents.value ?? [];
-  const run = all.filter((agent) => agent.state !== "external" && agent.state !== "stopped");
-  if (run.length === 0 || !run.every((agent) => agent.state === "paused")) return null;
+  const why = info.value?.paused;
+  if (why === undefined || why === null) return null;
   return (
     <p class="banner" role="status">
-      The hive is paused: no turn begins. <Action class="small" run={() => hive.resume().then(() => refresh("state"))}>Resume all</Action>
+      The hive is paused{why === "" ? "" : ` (${why})`}: no turn begins. <Action class="small" run={() => hive.resume().then(() => refresh("state"))}>Resume all</Action>
     </p>
   );
 }

@@ -4,6 +4,8 @@ use hive_testkit::hive::TestHive;
 use hive_wire::{
     MessageId,
     agent::{AckTurn, RequeueInflight, RequeueReason, Status},
+    grants::Group,
+    host::SetPermissions,
 };
 use serde_json::json;
 
@@ -52,6 +54,29 @@ async fn b1_the_end_of_a_long_task_wakes_and_that_of_a_short_one_does_not() {
     bench.all_is_seen().await;
     let status = hive.agent_client("ada").call(&Status {}).await.unwrap();
     assert_eq!(status.unread, 0);
+}
+
+#[tokio::test]
+async fn b5_an_agent_without_any_group_is_told_all_the_same() {
+    let hive = hive().await;
+    let none = SetPermissions {
+        name: "ada".parse().unwrap(),
+        reset: false,
+        grant: Vec::new(),
+        revoke: Group::ALL.to_vec(),
+        grant_capabilities: Vec::new(),
+        revoke_capabilities: Vec::new(),
+        recipients: None,
+    };
+    hive.host_client().call(&none).await.unwrap();
+    let bench = Bench::of(&hive).await;
+    let mut bash = bench.bridge().await;
+    bash.ok("run", json!({"cmd": "true", "wait_seconds": 0}))
+        .await;
+    let woken = news(&hive, "t1").await;
+    assert_eq!(woken.from.as_str(), "bash-task-1");
+    ack(&hive, "t1", &[woken.id]).await;
+    bench.all_is_seen().await;
 }
 
 #[tokio::test]

@@ -29,11 +29,10 @@ pub(super) fn run(
                 agent.name != own && (sees_all || agent.parent.as_ref() == Some(&own))
             });
             let shown: Vec<_> = shown.cloned().collect();
-            let rows = shown
+            shown
                 .into_iter()
                 .map(|agent| list::with_inbox(desk, agent))
-                .collect::<Result<Vec<_>, _>>();
-            rows
+                .collect::<Result<Vec<_>, _>>()
         },
         move |outcome| {
             reply.send(outcome.map(|rows| {

@@ -137,7 +137,7 @@ mod tests {
                 ..delay(5)
             },
             Schedule {
-                prompt: "x".repeat(MAX_PROMPT),
+                prompt: "x".repeat(MAX_PROMPT + 1),
                 ..delay(5)
             },
         ] {

@@ -14,6 +14,7 @@ macro_rules! words {
 
         impl $name {
             /// As text.
+            #[allow(dead_code, reason = "every kind of word has it")]
             pub(crate) fn as_str(&self) -> &str {
                 &self.0
             }

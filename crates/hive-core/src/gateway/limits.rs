@@ -40,7 +40,8 @@ mod tests {
     fn t6_a_refusal_says_until_when() {
         const STATUS: &str = "anthropic-ratelimit-unified-status";
         const RESET: &str = "anthropic-ratelimit-unified-reset";
-        let cases: &[(u16, &[(&'static str, &str)], Option<i64>)] = &[
+        type Case<'a> = (u16, &'a [(&'static str, &'a str)], Option<i64>);
+        let cases: &[Case<'_>] = &[
             (429, &[("retry-after", "120")], Some(120)),
             (429, &[("retry-after", "2")], None),
             (429, &[("retry-after", "soon")], None),

@@ -229,6 +229,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn the_hosts_key_takes_the_place_of_the_engines_and_an_own_login_stays() {
         const DUMMY: &str = PLACEHOLDER;
         const DUMMY_BEARER: &str = "Bearer the-hive-adds-the-key";
@@ -240,7 +241,8 @@ mod tests {
         let oauth: &[_] = &[("CLAUDE_CODE_OAUTH_TOKEN", "oat-real")];
         const BETA: &str = "anthropic-beta";
         type Fields = &'static [(&'static str, &'static str)];
-        let cases: &[(&[(&str, &str)], Fields, Login, Fields)] = &[
+        type Case<'a> = (&'a [(&'a str, &'a str)], Fields, Login, Fields);
+        let cases: &[Case<'_>] = &[
             (
                 key,
                 &[("x-api-key", DUMMY)],

@@ -8,6 +8,9 @@
 //! The agent's directories are not touched from here: what is in them is the agent's, and the host
 //! follows none of its links.
 
+#[cfg(feature = "mcp-fixtures")]
+pub(super) mod fixtures;
+
 use std::{sync::Arc, time::Duration};
 
 use axum::{
@@ -60,6 +63,15 @@ impl Mount {
         let journal = Journal::of_agent(hyperhive::NAME, name.to_string());
         let server = hyperhive::server_with(&options, journal);
         Self::of(move || server.clone(), hosts, stop)
+    }
+}
+
+#[cfg(feature = "mcp-fixtures")]
+impl Mount<fixtures::Fixtures> {
+    /// The same mount with what the conformance suite wants to find.
+    pub(super) fn fixtures(hosts: &[String], stop: &CancellationToken) -> Self {
+        let fixtures = fixtures::Fixtures::new();
+        Self::of(move || fixtures.clone(), hosts, stop)
     }
 }
 
@@ -123,10 +135,19 @@ pub(super) async fn serve(
     let Some(tools) = &site.tools else {
         return output::no_such_page().await;
     };
-    match tools.answer(request, written).await {
-        Ok(answer) => answer,
-        Err(refused) => refused.into_response(),
-    }
+    let answer = tools.answer(request, written).await;
+    answer.unwrap_or_else(IntoResponse::into_response)
+}
+
+/// Any method at the place of the fixtures.
+#[cfg(feature = "mcp-fixtures")]
+pub(super) async fn serve_fixtures(
+    State(site): State<Site>,
+    Extension(written): Extension<Written>,
+    request: Request,
+) -> Response {
+    let answer = site.fixtures.answer(request, written).await;
+    answer.unwrap_or_else(IntoResponse::into_response)
 }
 
 /// Whether this may be the first request of a session: from [`MODERN`] on there are none.

@@ -268,12 +268,25 @@ impl Table {
 
     /// The agent's tools, for MCP clients.
     fn tools(&mut self) {
+        let serve = mcp::serve;
+        self.mcp("/mcp", [post(serve), get(serve), delete(serve)]);
+        #[cfg(feature = "mcp-fixtures")]
+        {
+            let serve = mcp::serve_fixtures;
+            self.mcp(
+                mcp::fixtures::PATH,
+                [post(serve), get(serve), delete(serve)],
+            );
+        }
+    }
+
+    /// The three methods of a mount.
+    fn mcp(&mut self, path: &'static str, [post, get, delete]: [MethodRouter<Site>; 3]) {
         let what = "A message of the Model Context Protocol";
-        self.post("/mcp", what, &[], post(mcp::serve));
-        let what =
-            "What the server says of its own accord, in a session of the handshake revisions";
-        self.get("/mcp", what, &[], get(mcp::serve));
-        self.open("DELETE", "/mcp", "Ends such a session", delete(mcp::serve));
+        self.post(path, what, &[], post);
+        let what = "What the server says by itself, in a session of the handshake revisions";
+        self.get(path, what, &[], get);
+        self.open("DELETE", path, "Ends such a session", delete);
         self.last().guarded = true;
     }
 

@@ -9,7 +9,7 @@ use std::{
 use hive_testkit::hive::TestHive;
 use serde_json::{Value, json};
 
-use crate::peer::{Doors, Peer, hive, mail, ok};
+use crate::peer::{Doors, Peer, hive, hive_with, mail, ok};
 
 pub(crate) const MIB: usize = 1024 * 1024;
 
@@ -116,7 +116,7 @@ async fn c2_heavy_small_requests_with_large_replies_that_nobody_reads() {
 
 #[tokio::test]
 async fn c2_heavy_large_requests_whose_replies_nobody_reads() {
-    let hive = hive(&["ada", "carl"]).await;
+    let hive = hive_with("[limits]\nsends_per_minute = 0\n", &["ada", "carl"]).await;
     let before = peak_memory(&hive);
     let request = json!({"cmd":"send","to":"nobody","body":"x".repeat(250 * 1024)});
     let line = format!("{request}\n").repeat(8);

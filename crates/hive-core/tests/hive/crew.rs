@@ -36,6 +36,12 @@ impl Crew {
     pub(crate) async fn led_by(root: &str, config: &str) -> Self {
         let scripts = tempfile::tempdir().unwrap();
         let harness = write_harness(scripts.path());
+        // Scripts are no programs that a container would have.
+        let agents = "[agents]\nruntime = \"process\"\n";
+        let config = match config.contains("[agents]\n") {
+            true => config.replacen("[agents]\n", agents, 1),
+            false => format!("{agents}{config}"),
+        };
         let options = Options {
             config: format!(
                 "[hive]\nroot_agent = \"{root}\"\n[engine]\ndefault = \"/bin/true\"\n{config}"

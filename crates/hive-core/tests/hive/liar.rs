@@ -201,6 +201,7 @@ async fn m1_m11_groups_and_children_are_not_to_be_talked_into() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one attempt after the other")]
 async fn m2_oversize_and_malformed_requests_change_nothing() {
     let hive = hive(&["eve", "bob", "cid"]).await;
     let mut eve = hive.peer("eve");

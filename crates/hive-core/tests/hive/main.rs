@@ -9,6 +9,8 @@ mod abuse_memory;
 mod agents;
 mod approvals;
 mod cli;
+#[cfg(feature = "mcp-fixtures")]
+mod conformance;
 mod control;
 mod crew;
 mod daemon;

@@ -7,6 +7,7 @@ use hive_testkit::hive::TestHive;
 use serde_json::{Value, json};
 
 use crate::{
+    crew::{Crew, lives},
     http::{address, exchange, metrics, status, token},
     peer::{Doors, PATIENCE, hive, ok},
     web::Page,
@@ -30,7 +31,6 @@ struct Heard {
     session: Option<String>,
     /// The JSON-RPC messages in it, or the one JSON document that it is.
     messages: Vec<Value>,
-    raw: String,
 }
 
 impl Tools {
@@ -86,7 +86,7 @@ impl Tools {
         }
         let length = body.len();
         let request = format!("{head}Content-Length: {length}\r\n\r\n{body}");
-        Heard::parse(exchange(&self.page.address, &request))
+        Heard::parse(&exchange(&self.page.address, &request))
     }
 
     /// A request of the era without a handshake.
@@ -114,7 +114,7 @@ impl Tools {
 }
 
 impl Heard {
-    fn parse(raw: String) -> Self {
+    fn parse(raw: &str) -> Self {
         let (head, body) = raw.split_once("\r\n\r\n").unwrap();
         let header = |name: &str| {
             let mut lines = head.lines().filter_map(|line| line.split_once(": "));
@@ -134,10 +134,9 @@ impl Heard {
             serde_json::from_str(&body).into_iter().collect()
         };
         Self {
-            status: status(&raw),
+            status: status(raw),
             session: header("mcp-session-id"),
             messages,
-            raw,
         }
     }
 
@@ -432,4 +431,42 @@ async fn mcp_sessions_are_bounded() {
     assert_eq!((opened, refused.status), (64, 429), "{refused:?}");
     // Whoever needs none is not in the way of anybody.
     assert_ne!(ada.call("list_peers", json!({}))["isError"], true);
+}
+
+#[tokio::test]
+async fn mcp_m11_an_agent_stops_and_starts_its_own_children_alone() {
+    let crew = Crew::new("").await;
+    let hive = &crew.hive;
+    for agent in ["ada", "bob"] {
+        hive.spawn_agent(agent).await.unwrap();
+    }
+    let kid = ["spawn", "kid", "--parent", "ada", "--runtime", "process"];
+    hive.cli_json(&kid);
+    let first = crew.runs("kid", 1)[0];
+    for agent in ["ada", "bob"] {
+        hive.cli_json(&["permissions", agent, "--grant", "lifecycle"]);
+    }
+    let (ada, bob) = (Tools::of(hive, "ada"), Tools::of(hive, "bob"));
+    for tool in ["kill", "start", "restart"] {
+        let refused = bob.call(tool, json!({"name": "kid"}));
+        assert_eq!(refused["isError"], true, "{tool}: {refused}");
+    }
+    let restart = json!({"name": "kid", "key": "again"});
+    for _ in 0..2 {
+        let done = ada.call("restart", restart.clone());
+        assert_ne!(done["isError"], true, "{done}");
+    }
+    let runs = crew.runs("kid", 2);
+    assert!(!lives(first) && lives(runs[1]), "{runs:?}");
+    let killed = ada.call("kill", json!({"name": "kid"}));
+    assert_eq!(killed["structuredContent"]["state"], "stopped", "{killed}");
+    assert!(!lives(runs[1]));
+    let listed = ada.call("list_agents", json!({}));
+    assert_eq!(
+        listed["structuredContent"]["agents"][0]["state"], "stopped",
+        "{listed}"
+    );
+    let started = ada.call("start", json!({"name": "kid"}));
+    assert_ne!(started["isError"], true, "{started}");
+    assert_eq!(crew.runs("kid", 3).len(), 3, "the repeated restart was one");
 }

@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use hive_testkit::hive::TestHive;
+use rusqlite::config::DbConfig;
 use serde_json::{Value, json};
 
 use crate::peer::{Doors, code, eventually, hive, hive_with, mail, ok};
@@ -23,6 +24,9 @@ async fn hive_of_schedulers(agents: &[&str]) -> TestHive {
 /// Moves the next firing of every schedule while the daemon is away, as if it had been for long.
 fn set_back(hive: &TestHive, seconds: i64) {
     let conn = rusqlite::Connection::open(hive.root().join("state/hive.db")).unwrap();
+    // The daemon misses what it wrote to the log when that is gone.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .unwrap();
     let moved = conn
         .execute(
             "UPDATE schedules SET next_at = next_at - ?1",

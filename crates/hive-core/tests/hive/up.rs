@@ -199,8 +199,8 @@ fn c8_up_begins_with_a_rehearsed_root_agent_and_stops_what_it_started() {
     assert_eq!(list["agents"][0]["name"], "ruth");
     let env = fs::read_to_string(place.root().join("state/agents/ruth/state/env")).unwrap();
     for line in [
-        "HIVE_ENGINE_ENV_ANTHROPIC_API_KEY=rehearsal\n",
-        "HIVE_ENGINE_ENV_ANTHROPIC_BASE_URL=http://127.0.0.1:",
+        "HIVE_ENGINE_ENV_ANTHROPIC_API_KEY=the-hive-adds-the-key\n",
+        "HIVE_GATEWAY_APIS=anthropic\n",
         "HIVE_ROLE=manager\n",
         "/bin/hive-engine\n",
     ] {

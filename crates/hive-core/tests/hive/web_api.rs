@@ -353,7 +353,7 @@ async fn web_the_notifier_tells_once_and_without_content() {
     };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (sender, posted) = mpsc::channel();
+    let (sender, posted) = mpsc::sync_channel(16);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();

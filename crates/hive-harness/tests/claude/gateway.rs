@@ -12,15 +12,187 @@ use hive_testkit::{
     hive::{Options, TestHive},
 };
 use hive_wire::{
-    agent::MessageState,
-    host::{
-        Events, GetAgentState, LookUpReceipt, Runtime, SendAsOperator, Spawn, Spend, SpendPage,
-    },
+    MessageId,
+    agent::{MessageState, Receipt},
+    host::{Events, LookUpReceipt, Runtime, SendAsOperator, Spawn, Spend},
 };
+use tokio::time::{Instant, sleep};
 
 /// What must never be found.
 const KEY: &str = "sk-ant-the-operators-own-key";
+/// The agent; no other test has one of this name.
+const AGENT: &str = "keyless";
 const PATIENCE: Duration = Duration::from_secs(120);
+
+#[tokio::test]
+async fn claude_works_through_the_gateway_and_no_key_is_inside() {
+    works_without_a_key(Runtime::Process).await;
+}
+
+#[tokio::test]
+async fn claude_works_through_the_gateway_in_a_network_of_its_own() {
+    works_without_a_key(Runtime::Bwrap).await;
+}
+
+async fn works_without_a_key(runtime: Runtime) {
+    let scenario = "[[rule]]\nanswer = { text = 'Done.', delay_ms = 500, usage = { \
+        input_tokens = 1000, output_tokens = 10, cache_read_tokens = 500 } }";
+    let Some(stage) = Stage::new(scenario).await else {
+        return;
+    };
+    if !stage.spawn(runtime).await {
+        return;
+    }
+    let id = stage.send().await;
+    let mut has_seen_engine = false;
+    stage
+        .until_acked(id, || {
+            for (pid, environ) in environs() {
+                assert!(
+                    !holds_key(&environ),
+                    "process {pid} has the key in its environment"
+                );
+                has_seen_engine |= is_engines(&environ);
+            }
+        })
+        .await;
+    assert!(has_seen_engine, "the engine's environment was looked at");
+    let asked = stage.model.requests().len();
+    assert_eq!(asked, 1, "the model was asked once, through the gateway");
+    stage.check_spend().await;
+    // Nothing of the agent's, no log and no event holds the key; only the operator's file does.
+    let root = stage.hive.root();
+    for file in files(root) {
+        let is_operators = file == root.join("hive.toml");
+        let bytes = fs::read(&file).unwrap_or_default();
+        assert_eq!(holds_key(&bytes), is_operators, "{}", file.display());
+    }
+    assert!(!stage.story().await.contains(KEY));
+}
+
+#[tokio::test]
+async fn a_service_that_is_away_and_a_daemon_that_restarts_lose_no_message() {
+    let Some(mut stage) = Stage::new("[[rule]]\nanswer.text = 'Done.'").await else {
+        return;
+    };
+    stage.model.refuse().await;
+    assert!(stage.spawn(Runtime::Process).await);
+    let id = stage.send().await;
+    let deadline = Instant::now() + PATIENCE;
+    while stage.receipt(id).await.deliveries == 0 {
+        assert!(Instant::now() < deadline, "{}", stage.story().await);
+        sleep(Duration::from_millis(50)).await;
+    }
+    // The turn is put off; the way to the model is there again when the daemon is.
+    stage.hive.restart().await.unwrap();
+    stage.model.accept_again().await;
+    stage.until_acked(id, || {}).await;
+}
+
+/// A hive that has the operator's key, with `claude` as its engine and a rehearsed model.
+struct Stage {
+    hive: TestHive,
+    model: Rehearsal,
+}
+
+impl Stage {
+    /// None where there is no `claude`.
+    async fn new(scenario: &str) -> Option<Self> {
+        let claude = claude::claude()?;
+        let scenario = Scenario::parse("test.toml", scenario).unwrap();
+        let model = Rehearsal::start(scenario).await.unwrap();
+        let config = format!(
+            "[hive]\nroot_agent = \"\"\n[agents]\nmodel = \"claude-sonnet-4-5\"\n\
+             [engine]\ndefault = {claude:?}\n[engine.env]\n\
+             ANTHROPIC_API_KEY = \"{KEY}\"\nANTHROPIC_BASE_URL = \"{}\"\n",
+            model.url()
+        );
+        let options = Options {
+            config,
+            env: vec![("HIVE_BIN".into(), env!("CARGO_BIN_EXE_hive").into())],
+        };
+        let hive = TestHive::start_with(options).await.unwrap();
+        Some(Self { hive, model })
+    }
+
+    /// Spawns the agent; whether this runtime works here.
+    #[expect(clippy::print_stderr, reason = "a test that did not run says so")]
+    async fn spawn(&self, runtime: Runtime) -> bool {
+        let spawn = Spawn {
+            runtime,
+            ..Spawn::elsewhere(AGENT.parse().unwrap())
+        };
+        match self.hive.host_client().call_within(&spawn, PATIENCE).await {
+            Ok(agent) => assert_eq!(agent.runtime, runtime),
+            Err(error) if runtime == Runtime::Bwrap => {
+                eprintln!("SKIPPED: bubblewrap does not work here: {error}");
+                return false;
+            }
+            Err(error) => panic!("{error}\n{}", self.story().await),
+        }
+        true
+    }
+
+    async fn send(&self) -> MessageId {
+        let send = SendAsOperator {
+            to: AGENT.to_owned(),
+            body: "good morning".to_owned(),
+            in_reply_to: None,
+            key: None,
+        };
+        self.hive
+            .host_client()
+            .call(&send)
+            .await
+            .unwrap()
+            .message_id
+    }
+
+    async fn receipt(&self, message_id: MessageId) -> Receipt {
+        let receipt = LookUpReceipt { message_id };
+        self.hive.host_client().call(&receipt).await.unwrap()
+    }
+
+    /// Looks around until a message is acked.
+    async fn until_acked(&self, id: MessageId, mut look: impl FnMut()) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            look();
+            let receipt = self.receipt(id).await;
+            match receipt.state {
+                MessageState::Acked => return,
+                MessageState::Dead => panic!("given up: {}", self.story().await),
+                _ => {}
+            }
+            let is_late = Instant::now() > deadline;
+            assert!(!is_late, "{receipt:?}\n{}", self.story().await);
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn check_spend(&self) {
+        let spend = Spend { days: None };
+        let page = self.hive.host_client().call(&spend).await.unwrap();
+        let row = &page.days[0];
+        assert_eq!((row.agent.as_str(), row.calls), (AGENT, 1));
+        let tokens = (row.input_tokens, row.output_tokens, row.cache_read_tokens);
+        assert_eq!(tokens, (1_000, 10, 500));
+        assert!(row.cost_micro_usd > 0);
+    }
+
+    /// What happened so far, and the daemon's log.
+    async fn story(&self) -> String {
+        let events = Events {
+            after: None,
+            limit: Some(500),
+            wait_seconds: 0,
+            about: None,
+        };
+        let events = self.hive.host_client().call(&events).await.unwrap();
+        let events = serde_json::to_string(&events).unwrap();
+        format!("{events}\n{}", self.hive.log_tail())
+    }
+}
 
 /// Every regular file below a directory that can be read.
 fn files(dir: &Path) -> Vec<PathBuf> {
@@ -34,187 +206,21 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn holds_key(bytes: &[u8]) -> bool {
-    bytes
-        .windows(KEY.len())
-        .any(|window| window == KEY.as_bytes())
+    let mut windows = bytes.windows(KEY.len());
+    windows.any(|window| window == KEY.as_bytes())
 }
 
-/// The processes of an agent, by what their environment names.
-fn environs(root: &Path, daemon: u32) -> Vec<(u32, Vec<u8>)> {
-    let needle = root.to_str().unwrap().as_bytes();
+/// The environments of all processes that can be read.
+fn environs() -> Vec<(u32, Vec<u8>)> {
     let pids = fs::read_dir("/proc").unwrap().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| *pid != daemon && *pid != std::process::id())
-        .filter_map(|pid| Some((pid, fs::read(format!("/proc/{pid}/environ")).ok()?)))
-        .filter(|(_, environ)| environ.windows(needle.len()).any(|window| window == needle))
+    pids.filter_map(|pid| Some((pid, fs::read(format!("/proc/{pid}/environ")).ok()?)))
         .collect()
 }
 
-async fn spent(hive: &TestHive) -> SpendPage {
-    hive.host_client()
-        .call(&Spend { days: None })
-        .await
-        .unwrap()
-}
-
-#[tokio::test]
-async fn claude_works_through_the_gateway_and_no_key_is_inside() {
-    let Some(claude) = claude::claude() else {
-        return;
-    };
-    let scenario = "[[rule]]\nanswer = { text = 'Done.', delay_ms = 300, usage = { input_tokens = 1000, \
-        output_tokens = 10, cache_read_tokens = 500 } }";
-    let model = Rehearsal::start(Scenario::parse("test.toml", scenario).unwrap())
-        .await
-        .unwrap();
-    let config = format!(
-        "[hive]\nroot_agent = \"\"\n[agents]\nmodel = \"claude-sonnet-4-5\"\n\
-         [engine]\ndefault = {claude:?}\n[engine.env]\n\
-         ANTHROPIC_API_KEY = \"{KEY}\"\nANTHROPIC_BASE_URL = \"{}\"\n",
-        model.url()
-    );
-    let options = Options {
-        config,
-        env: vec![("HIVE_BIN".into(), env!("CARGO_BIN_EXE_hive").into())],
-    };
-    let hive = TestHive::start_with(options).await.unwrap();
-    let host = hive.host_client();
-    let spawn = Spawn {
-        runtime: Runtime::Process,
-        ..Spawn::elsewhere("ada".parse().unwrap())
-    };
-    host.call_within(&spawn, PATIENCE).await.unwrap();
-    let send = SendAsOperator {
-        to: "ada".to_owned(),
-        body: "good morning".to_owned(),
-        in_reply_to: None,
-        key: None,
-    };
-    let id = host.call(&send).await.unwrap().message_id;
-    let daemon = hive.pid().unwrap();
-    let (mut seen, deadline) = (0, tokio::time::Instant::now() + PATIENCE);
-    loop {
-        for (pid, environ) in environs(hive.root(), daemon) {
-            assert!(
-                !holds_key(&environ),
-                "the environment of process {pid} holds the key"
-            );
-            seen += 1;
-        }
-        let receipt = host.call(&LookUpReceipt { message_id: id }).await.unwrap();
-        if receipt.state == MessageState::Acked {
-            break;
-        }
-        let state = GetAgentState {
-            name: "ada".parse().unwrap(),
-        };
-        assert!(
-            tokio::time::Instant::now() < deadline,
-            "{receipt:?} {:?}\n{}",
-            host.call(&state).await,
-            hive.log_tail()
-        );
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert!(seen > 0, "the agent's processes were looked at");
-    assert_eq!(
-        model.requests().len(),
-        1,
-        "the model was asked once, through the gateway"
-    );
-    let page = spent(&hive).await;
-    let row = &page.days[0];
-    assert_eq!((row.agent.as_str(), row.calls), ("ada", 1));
-    assert_eq!(
-        (row.input_tokens, row.output_tokens, row.cache_read_tokens),
-        (1_000, 10, 500)
-    );
-    assert!(row.cost_micro_usd > 0);
-    // Nothing of the agent's, no log and no event holds the key; only the operator's file does.
-    for file in files(hive.root()) {
-        let is_operators = file == hive.root().join("hive.toml");
-        assert_eq!(
-            holds_key(&fs::read(&file).unwrap()),
-            is_operators,
-            "{}",
-            file.display()
-        );
-    }
-    let events = Events {
-        after: None,
-        limit: Some(500),
-        wait_seconds: 0,
-        about: None,
-    };
-    let told = serde_json::to_string(&host.call(&events).await.unwrap()).unwrap();
-    assert!(!told.contains(KEY));
-}
-
-#[tokio::test]
-async fn a_call_that_the_gateway_refuses_puts_the_turn_off_and_loses_no_message() {
-    let Some(claude) = claude::claude() else {
-        return;
-    };
-    let scenario = "[[rule]]\nanswer.text = 'Done.'";
-    let model = Rehearsal::start(Scenario::parse("test.toml", scenario).unwrap())
-        .await
-        .unwrap();
-    let config = format!(
-        "[hive]\nroot_agent = \"\"\n[engine]\ndefault = {claude:?}\n[engine.env]\n\
-         ANTHROPIC_API_KEY = \"{KEY}\"\nANTHROPIC_BASE_URL = \"{}\"\n",
-        model.url()
-    );
-    let options = Options {
-        config,
-        env: vec![("HIVE_BIN".into(), env!("CARGO_BIN_EXE_hive").into())],
-    };
-    // The service is away: the gateway says so, the turn is put off and runs when it is back.
-    let mut hive = TestHive::start_with(options).await.unwrap();
-    model.refuse().await;
-    let host = hive.host_client();
-    let spawn = Spawn {
-        runtime: Runtime::Process,
-        ..Spawn::elsewhere("ada".parse().unwrap())
-    };
-    host.call_within(&spawn, PATIENCE).await.unwrap();
-    let send = SendAsOperator {
-        to: "ada".to_owned(),
-        body: "good morning".to_owned(),
-        in_reply_to: None,
-        key: None,
-    };
-    let id = host.call(&send).await.unwrap().message_id;
-    let mut deliveries = 0;
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    while deliveries == 0 {
-        deliveries = host
-            .call(&LookUpReceipt { message_id: id })
-            .await
-            .unwrap()
-            .deliveries;
-        assert!(
-            tokio::time::Instant::now() < deadline,
-            "{}",
-            hive.log_tail()
-        );
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    // The daemon goes and comes back meanwhile: the way to the model is there again.
-    hive.restart().await.unwrap();
-    model.accept_again().await;
-    let host = hive.host_client();
-    loop {
-        let receipt = host.call(&LookUpReceipt { message_id: id }).await.unwrap();
-        match receipt.state {
-            MessageState::Acked => break,
-            MessageState::Dead => panic!("given up: {}", hive.log_tail()),
-            _ => {}
-        }
-        assert!(
-            tokio::time::Instant::now() < deadline + PATIENCE,
-            "{receipt:?}"
-        );
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    hive.terminate().await.unwrap();
+/// Whether this is the environment of the agent's engine.
+fn is_engines(environ: &[u8]) -> bool {
+    let label = format!("HIVE_LABEL={AGENT}").into_bytes();
+    let has = |is_it: &dyn Fn(&[u8]) -> bool| environ.split(|byte| *byte == 0).any(is_it);
+    has(&|one| one.starts_with(b"ANTHROPIC_BASE_URL=http://127.0.0.1:")) && has(&|one| one == label)
 }

@@ -9,6 +9,7 @@
 
 mod approvals;
 mod bash;
+mod every_tool;
 mod gateway;
 mod limits;
 mod plugs;

@@ -48,11 +48,19 @@ impl Stage {
 
     /// Everything but the harness.
     pub(crate) async fn set(scenario: &str) -> Option<Self> {
+        Self::set_on(scenario, async || TestHive::start().await.unwrap()).await
+    }
+
+    /// The same, on a hive of the test's own.
+    pub(crate) async fn set_on(
+        scenario: &str,
+        hive: impl AsyncFnOnce() -> TestHive,
+    ) -> Option<Self> {
         let engine = crate::engine::under_test()?;
         let model = Rehearsal::start(Scenario::parse("test.toml", scenario).unwrap())
             .await
             .unwrap();
-        let hive = TestHive::start().await.unwrap();
+        let hive = hive().await;
         hive.spawn_agent("ada").await.unwrap();
         for dir in ["state", "harness", "claude", "home"] {
             fs::create_dir_all(hive.root().join("ada").join(dir)).unwrap();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     hyperhive::Hyperhive,
-    toolbox::{Call, Effect, Failure, Tool},
+    toolbox::{Call, Checked, Effect, Failure, Tool},
 };
 
 /// Says what became of a message.
@@ -62,6 +62,8 @@ impl Tool<Hyperhive> for GetReceipt {
     const DESCRIPTION: &'static str = "Say whether a message that you sent or received still waits, \
         is being dealt with, or is done. That it is done says nothing about an answer: answers come \
         to your inbox by themselves.";
+    // The host knows it as what companions of a harness do.
+    const CHECKED: Checked = Checked::Here;
     const EFFECT: Effect = Effect::Reads;
     type Args = Args;
     type Reply = Reply;

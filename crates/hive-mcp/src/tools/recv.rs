@@ -15,7 +15,7 @@ use crate::{
     hyperhive::{Hyperhive, Ticket},
     options::Purpose,
     spill,
-    toolbox::{Call, Effect, Failure, Tool},
+    toolbox::{Call, Checked, Effect, Failure, Tool},
 };
 
 /// How much longer than its wait a receive may take.
@@ -83,6 +83,8 @@ impl Tool<Hyperhive> for Recv {
         or with wait_seconds for an answer that you expect within the next minutes; for anything \
         longer end the turn, since new mail wakes you. An empty list means that nothing waits. \
         What you take here you must deal with in this turn.";
+    // The host knows it as what every harness does.
+    const CHECKED: Checked = Checked::Here;
     const EFFECT: Effect = Effect::Adds;
     const MAX_ANSWER: Option<u32> = Some(500_000);
     type Args = Args;

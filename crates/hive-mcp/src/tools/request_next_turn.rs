@@ -1,7 +1,7 @@
 use super::{Done, NoArgs};
 use crate::{
     hyperhive::Hyperhive,
-    toolbox::{Call, Effect, Failure, Tool},
+    toolbox::{Call, Checked, Effect, Failure, Tool},
     whole_file,
 };
 
@@ -19,6 +19,8 @@ impl Tool<Hyperhive> for RequestNextTurn {
         are in the midst of work that is too long for one turn. When mail waits, that comes first \
         and this has no effect. Do not use it to wait for something; answers, reminders and \
         background tasks wake you by themselves.";
+    // The host knows it as what every harness does.
+    const CHECKED: Checked = Checked::Here;
     const EFFECT: Effect = Effect::Sets;
     type Args = NoArgs;
     type Reply = Done;

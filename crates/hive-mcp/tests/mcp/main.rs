@@ -4,5 +4,6 @@
 mod client;
 mod definitions;
 mod eras;
+mod gated;
 mod handover;
 mod tools;

@@ -1,0 +1,162 @@
+//! What an agent that attacks its own socket costs another agent: the time of a `send` of the other,
+//! quiet and under attack. The attacker is a process that runs for half of the time.
+
+use std::{
+    io::{Read as _, Write as _},
+    os::unix::net::UnixStream,
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use hive_testkit::hive::TestHive;
+use hive_wire::{agent::Send, client::Client};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Serialize;
+
+use crate::stats::{Latencies, Percentiles};
+
+/// The attacker runs for so long, and stands still for as long.
+const SLICE: Duration = Duration::from_millis(5);
+/// Between two sends of the other agent.
+const PAUSE: Duration = Duration::from_millis(10);
+/// For the attack to be in full swing.
+const SETTLE: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Serialize)]
+pub(super) struct Attack {
+    pub(super) sends: u32,
+    pub(super) quiet: Percentiles,
+    pub(super) attacked: Percentiles,
+    /// The ratio of the 99th percentiles.
+    pub(super) ratio: f64,
+}
+
+pub(super) async fn run(sends: u32) -> Result<Attack> {
+    let hive = TestHive::start().await?;
+    for agent in ["ada", "bob", "eve"] {
+        hive.spawn_agent(agent).await?;
+    }
+    let ada = hive.agent_client("ada");
+    // The first ones make the connection and the pages warm.
+    measure(&ada, 20).await?;
+    let quiet = measure(&ada, sends).await?;
+    let attacker = Attacker::start(&hive.agent_socket("eve"))?;
+    tokio::time::sleep(SETTLE).await;
+    let attacked = measure(&ada, sends).await?;
+    attacker.stop()?;
+    Ok(Attack {
+        sends,
+        quiet,
+        attacked,
+        ratio: attacked.p99_us / quiet.p99_us,
+    })
+}
+
+async fn measure(ada: &Client, sends: u32) -> Result<Percentiles> {
+    let mut latencies = Latencies::default();
+    for _ in 0..sends {
+        let send = Send {
+            to: "bob".to_owned(),
+            body: "x".repeat(200),
+            in_reply_to: None,
+            key: None,
+        };
+        let begin = Instant::now();
+        ada.call(&send).await?;
+        latencies.push(begin.elapsed());
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(latencies.summary())
+}
+
+/// A process that is stopped and continued in turns.
+struct Attacker {
+    process: Child,
+    is_over: Arc<AtomicBool>,
+    brake: JoinHandle<()>,
+}
+
+impl Attacker {
+    fn start(socket: &Path) -> Result<Self> {
+        let process = Command::new(std::env::current_exe()?)
+            .arg("attack")
+            .arg("--socket")
+            .arg(socket)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .context("cannot start the attacker")?;
+        let pid = Pid::from_child(&process);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let brake = thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                for signal in [Signal::STOP, Signal::CONT] {
+                    // One that has ended is noticed by whoever waits for it.
+                    kill_process(pid, signal).ok();
+                    thread::sleep(SLICE);
+                }
+            }
+        });
+        Ok(Self {
+            process,
+            is_over,
+            brake,
+        })
+    }
+
+    fn stop(mut self) -> Result<()> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.brake.join().ok();
+        let ended = self.process.try_wait()?;
+        ensure!(ended.is_none(), "the attacker gave up: {ended:?}");
+        self.process.kill()?;
+        self.process.wait()?;
+        Ok(())
+    }
+}
+
+/// Everything that a lying agent can throw at its socket, over and over, until it is killed.
+pub(crate) fn attack(socket: &Path) -> Result<()> {
+    let flood = {
+        let body = "x".repeat(1_000);
+        let send = format!(
+            "{{\"cmd\":\"send\",\"to\":\"bob\",\"from\":\"operator\",\"body\":\"{body}\"}}\n"
+        );
+        send.repeat(64)
+    };
+    let reads = "{\"cmd\":\"list_peers\"}\n{\"cmd\":\"get_loose_ends\"}\n".repeat(64);
+    let rubbish = "{\"cmd\":\n\0\u{1}not json\n[[[[[[[[\n".repeat(64);
+    let oversize = "x".repeat(1_100_000);
+    let mut half_open = Vec::new();
+    loop {
+        for bytes in [&flood, &reads, &rubbish, &oversize] {
+            // A host that turns us away is what is hoped for, and tried again.
+            let Ok(mut stream) = UnixStream::connect(socket) else {
+                continue;
+            };
+            stream.set_write_timeout(Some(Duration::from_millis(50)))?;
+            stream.set_read_timeout(Some(Duration::from_millis(1)))?;
+            let mut answers = [0; 65_536];
+            for _ in 0..8 {
+                if stream.write_all(bytes.as_bytes()).is_err() {
+                    break;
+                }
+                stream.read(&mut answers).ok();
+            }
+        }
+        // Lines without an end, held open.
+        half_open.truncate(32);
+        if let Ok(mut stream) = UnixStream::connect(socket) {
+            stream.write_all(b"{\"cmd\":\"send\",").ok();
+            half_open.insert(0, stream);
+        }
+    }
+}
