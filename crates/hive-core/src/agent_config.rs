@@ -372,7 +372,7 @@ impl AgentConfig {
         let mut targets = BTreeMap::new();
         for (name, file) in &self.frontend.extra_files {
             let target = file.target.as_ref().unwrap_or(name);
-            if let Some(other) = targets.insert(target, name) {
+            if let Some(other) = targets.insert(target.as_str(), name) {
                 bail!("frontend.extra_files: `{other}` and `{name}` are both served as `{target}`");
             }
         }

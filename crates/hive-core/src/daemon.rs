@@ -177,17 +177,7 @@ impl Running {
             config: Arc::clone(&config),
         });
         open_doors(&host, &agents, http, address)?;
-        tasks.spawn(crew::new_days(Arc::clone(&host)));
-        crew::muster(&host, &means, &agents).await;
-        listen_for_operator(&host)?;
-        tasks.spawn(notifier::run(Arc::clone(&host)));
-        let early = Arc::clone(&host);
-        tasks.spawn(async move {
-            approvals::take_up(&early).await;
-            if let Err(error) = updates::update_all(&early).await {
-                tracing::warn!(%error, "agents were not updated");
-            }
-        });
+        begin(&host, &means, &agents).await?;
         tracing::info!(root = %host.paths.root.display(), agents = agents.len(), %address, "up");
         Ok(Self {
             host,
@@ -331,6 +321,26 @@ fn open_gate(readers: &hive_store::Readers, config: &Config) -> anyhow::Result<A
         .context("cannot read what the agents are granted")?;
     let rate = config.limits.rate();
     Ok(Arc::new(Gate::new(&config.hive.root_agent, rate, stored)))
+}
+
+/// Has everything run that runs by itself, and then the operator heard.
+async fn begin(
+    host: &Arc<Host>,
+    means: &crew::Means,
+    agents: &[AgentRecord],
+) -> anyhow::Result<()> {
+    host.tasks.spawn(crew::new_days(Arc::clone(host)));
+    crew::muster(host, means, agents).await;
+    listen_for_operator(host)?;
+    host.tasks.spawn(notifier::run(Arc::clone(host)));
+    let early = Arc::clone(host);
+    host.tasks.spawn(async move {
+        approvals::take_up(&early).await;
+        if let Err(error) = updates::update_all(&early).await {
+            tracing::warn!(%error, "agents were not updated");
+        }
+    });
+    Ok(())
 }
 
 /// Opens the socket and the page of every agent, and the dashboard.

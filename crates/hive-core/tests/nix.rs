@@ -167,6 +167,7 @@ fn n2_files_that_are_imported_are_there() {
 }
 
 /// With Nix at hand, `fromToml` is evaluated; Nix's own parser reads the rest.
+#[expect(clippy::print_stderr, reason = "what is skipped is said")]
 #[test]
 fn n2_from_toml_gives_the_options_of_the_module() {
     if Command::new("nix-instantiate")

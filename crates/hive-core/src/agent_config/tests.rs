@@ -185,77 +185,80 @@ fn t29_options_reach_the_harness() {
     assert_eq!(extra_mcp(&AgentConfig::default()), None);
 }
 
+/// What is wrong, in which line, and what is said of it.
+const WRONG: &[(&str, usize, &str)] = &[
+    ("modle = \"opus\"", 1, "did you mean `model`?"),
+    ("\n[frontend]\ndsit = \"x\"", 3, "did you mean `dist`?"),
+    (
+        "[[dashboard_links]]\nlabel=\"a\"\niconn=\"http://x\"",
+        3,
+        "did you mean `icon`?",
+    ),
+    ("auto_compact = \"no\"", 1, "boolean"),
+    ("model = \"a b\"", 1, "one word"),
+    ("hive_name = \"a\\nb\"", 1, "one line of text"),
+    ("runtime = \"dcoker\"", 1, "process"),
+    ("network = \"open\"", 1, "gateway"),
+    ("icon = \"../icon.svg\"", 1, "may not be named `..`"),
+    ("\n\nicon = \"/etc/passwd\"", 3, "no name for a file"),
+    ("[forge]\nurl = \"ftp://x\"", 2, "http://"),
+    ("[matrix]\nurl = \"javascript:alert(1)\"", 2, "http://"),
+    (
+        "[[dashboard_links]]\nlabel=\"a\"\nurl=\"javascript:x\"",
+        3,
+        "http://",
+    ),
+    (
+        "[[dashboard_links]]\nlabel=\"a\"\nurl=\"http://u@h/\"",
+        3,
+        "http://",
+    ),
+    (
+        "[env]\nANTHROPIC_BASE_URL = \"http://evil\"",
+        2,
+        "the hive or the system sets",
+    ),
+    (
+        "[env]\nhttps_proxy = \"http://evil\"",
+        2,
+        "the hive or the system sets",
+    ),
+    (
+        "[env]\nLD_PRELOAD = \"x\"",
+        2,
+        "the hive or the system sets",
+    ),
+    ("[env]\n\"A B\" = \"x\"", 2, "a variable's name"),
+    (
+        "[frontend.extra_files.\"../x\"]\nsource = \"a\"",
+        1,
+        "without `..`",
+    ),
+    (
+        "[frontend.extra_files.\"-x\"]\nsource = \"a\"",
+        1,
+        "has to begin",
+    ),
+    ("[mcp_servers.bash]\ncommand = \"x\"", 1, "the hive's own"),
+    ("[mcp_servers.a__b]\ncommand = \"x\"", 1, "single `_`"),
+    (
+        "[mcp_servers.x]\ncommand = \"x\"\nallowed_tools = [\"a,Bash\"]",
+        3,
+        "a tool's name",
+    ),
+    ("[[mounts]]\nsource = \"relative\"", 2, "absolute path"),
+    ("[[mounts]]\nsource = \"/a/../etc\"", 2, "absolute path"),
+    ("[user]\nuid = 0", 2, "from 1000"),
+    ("[limits]\npids = 0", 2, "at least 1"),
+    ("[budget]\nusd = -1.0", 2, "US dollars"),
+    ("allowed_recipients = [\"a b\"]", 1, "a word"),
+    ("model = ", 1, "line 1"),
+];
+
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn t29_what_is_wrong_is_said_with_its_line() {
-    for (text, line, expected) in [
-        ("modle = \"opus\"", 1, "did you mean `model`?"),
-        ("\n[frontend]\ndsit = \"x\"", 3, "did you mean `dist`?"),
-        (
-            "[[dashboard_links]]\nlabel=\"a\"\niconn=\"http://x\"",
-            3,
-            "did you mean `icon`?",
-        ),
-        ("auto_compact = \"no\"", 1, "boolean"),
-        ("model = \"a b\"", 1, "one word"),
-        ("hive_name = \"a\\nb\"", 1, "one line of text"),
-        ("runtime = \"dcoker\"", 1, "process"),
-        ("network = \"open\"", 1, "gateway"),
-        ("icon = \"../icon.svg\"", 1, "may not be named `..`"),
-        ("\n\nicon = \"/etc/passwd\"", 3, "no name for a file"),
-        ("[forge]\nurl = \"ftp://x\"", 2, "http://"),
-        ("[matrix]\nurl = \"javascript:alert(1)\"", 2, "http://"),
-        (
-            "[[dashboard_links]]\nlabel=\"a\"\nurl=\"javascript:x\"",
-            3,
-            "http://",
-        ),
-        (
-            "[[dashboard_links]]\nlabel=\"a\"\nurl=\"http://u@h/\"",
-            3,
-            "http://",
-        ),
-        (
-            "[env]\nANTHROPIC_BASE_URL = \"http://evil\"",
-            2,
-            "the hive or the system sets",
-        ),
-        (
-            "[env]\nhttps_proxy = \"http://evil\"",
-            2,
-            "the hive or the system sets",
-        ),
-        (
-            "[env]\nLD_PRELOAD = \"x\"",
-            2,
-            "the hive or the system sets",
-        ),
-        ("[env]\n\"A B\" = \"x\"", 2, "a variable's name"),
-        (
-            "[frontend.extra_files.\"../x\"]\nsource = \"a\"",
-            1,
-            "without `..`",
-        ),
-        (
-            "[frontend.extra_files.\"-x\"]\nsource = \"a\"",
-            1,
-            "has to begin",
-        ),
-        ("[mcp_servers.bash]\ncommand = \"x\"", 1, "the hive's own"),
-        ("[mcp_servers.a__b]\ncommand = \"x\"", 1, "single `_`"),
-        (
-            "[mcp_servers.x]\ncommand = \"x\"\nallowed_tools = [\"a,Bash\"]",
-            3,
-            "a tool's name",
-        ),
-        ("[[mounts]]\nsource = \"relative\"", 2, "absolute path"),
-        ("[[mounts]]\nsource = \"/a/../etc\"", 2, "absolute path"),
-        ("[user]\nuid = 0", 2, "from 1000"),
-        ("[limits]\npids = 0", 2, "at least 1"),
-        ("[budget]\nusd = -1.0", 2, "US dollars"),
-        ("allowed_recipients = [\"a b\"]", 1, "a word"),
-        ("model = ", 1, "line 1"),
-    ] {
+    for (text, line, expected) in WRONG {
         let error = AgentConfig::parse(text).unwrap_err().to_string();
         assert!(error.contains(&format!("line {line}")), "{text}: {error}");
         assert!(error.contains(expected), "{text}: {error}");

@@ -111,6 +111,15 @@ impl Stage {
         decided.unwrap_or_else(|error| panic!("{error}\n{}", self.story()))
     }
 
+    async fn deny(&self, row: &ApprovalRow, note: &str) {
+        let deny = Deny {
+            approval_id: row.approval_id,
+            note: note.to_owned(),
+        };
+        let denied = self.host.call(&deny).await.unwrap();
+        assert_eq!(denied.state, ApprovalState::Denied);
+    }
+
     async fn agent(&self, name: &str) -> AgentRow {
         let list = self.host.call(&List {}).await.unwrap();
         let mut agents = list.agents.into_iter();
@@ -223,12 +232,7 @@ async fn c5_c6_c8_m11_an_agent_is_asked_for_changed_broken_rolled_back_and_refus
         .tell("ruth", &format!("let {dir} say network = \"host\""))
         .await;
     let refused = stage.pending().await;
-    let deny = Deny {
-        approval_id: refused.approval_id,
-        note: "it needs no network of ours".to_owned(),
-    };
-    let denied = stage.host.call(&deny).await.unwrap();
-    assert_eq!(denied.state, ApprovalState::Denied);
+    stage.deny(&refused, "it needs no network of ours").await;
     stage
         .model_heard(&["denied", "it needs no network of ours"])
         .await;
