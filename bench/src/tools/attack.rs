@@ -149,7 +149,10 @@ pub(crate) fn attack(socket: &Path) -> Result<()> {
                 if stream.write_all(bytes.as_bytes()).is_err() {
                     break;
                 }
-                stream.read(&mut answers).ok();
+                // A host that answers nothing more is left alone.
+                if matches!(stream.read(&mut answers), Ok(0)) {
+                    break;
+                }
             }
         }
         // Lines without an end, held open.

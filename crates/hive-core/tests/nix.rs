@@ -1,7 +1,6 @@
 //! The Nix files: they parse, they are formatted, and their options are those of `agent.toml` and
 //! of the docs (N1, N2).
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-#![expect(clippy::print_stderr, reason = "a test that did not run says so")]
 
 use std::{
     collections::BTreeSet,

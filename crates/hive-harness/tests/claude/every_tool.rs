@@ -108,6 +108,7 @@ async fn furnish(hive: &TestHive) {
         question: "Is it done?".to_owned(),
         options: Vec::new(),
         multi: false,
+        wait: false,
         ttl_seconds: None,
         to: Some("ada".to_owned()),
         key: None,
@@ -192,7 +193,12 @@ async fn m2_m12_b1_the_real_claude_uses_every_tool() {
         "the turn of a command that has ended"
     );
 
-    let requests: Vec<Value> = stage.model.requests().into_iter().map(|r| r.body).collect();
+    let requests: Vec<Value> = stage
+        .model
+        .requests()
+        .into_iter()
+        .map(|r| (*r.body).clone())
+        .collect();
     let calls = calls(&requests);
     for (tool, answer) in calls.values() {
         assert!(!answer.is_null(), "{tool} was not answered");
