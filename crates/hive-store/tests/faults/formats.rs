@@ -83,11 +83,17 @@ const SAMPLES: &[&str] = &[
      INSERT INTO receipts VALUES (1, 2, 1, 1, 2000);
      INSERT INTO correspondence VALUES ('ada', 1, x'00000000'), ('bob', 1, x'00000000');
      INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
+    "INSERT INTO meta VALUES ('hive_id', '00112233445566778899aabbccddeeff'), \
+       ('indexed_messages', 0);
+     INSERT INTO agents (name, runtime, port, created_at, wanted, engine, generation) \
+       VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3);
+     UPDATE redo SET number = 17;
+     INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
 ];
 
 /// Makes a database of an earlier format with rows in it, and leaves it where the hive looks.
 fn lay_down(hive: &Hive, format: usize) {
-    for suffix in ["", "-wal", "-shm", "-id", "-mark"] {
+    for suffix in ["", "-wal", "-shm", "-id", "-mark", "-redo"] {
         let file = hive.file(suffix);
         if file.exists() {
             std::fs::remove_file(file).unwrap();
