@@ -2,6 +2,7 @@
 //! answer.
 
 use std::{
+    panic::resume_unwind,
     sync::Arc,
     thread::JoinHandle,
     time::{Duration, Instant},
@@ -20,6 +21,7 @@ use super::{
     chores::Chores,
     desk::{Desk, Spoken},
     lobby::Lobby,
+    queue::Alarm,
     stopping,
 };
 use crate::{config::Config, metrics::Metrics, pauses::Pauses, roster::Roster, server::together};
@@ -50,9 +52,9 @@ const TOGETHER_FROM: usize = 4;
 const HEARD_PER_GROUP: u32 = 512;
 
 /// SQLite is brought up to the redo journal after so long, …
-const SETTLE_AFTER: Duration = Duration::from_millis(5);
+const SETTLE_AFTER: Duration = Duration::from_millis(20);
 /// … or so many groups, …
-const SETTLE_FROM: u32 = 64;
+const SETTLE_FROM: u32 = 256;
 /// … and when that failed for want of space, again after so long.
 const SETTLE_AGAIN: Duration = Duration::from_secs(1);
 
@@ -113,7 +115,11 @@ impl Writer {
                     queue: Arc::clone(&work.queue),
                     on_end: Some(on_end),
                 };
-                let result = runtime.block_on(work.run());
+                // As a task among those of the connections: they wake it without a system call, which
+                // waking the runtime's own future takes.
+                let work = runtime.spawn(work.run());
+                let result = runtime.block_on(work);
+                let result = result.unwrap_or_else(|error| resume_unwind(error.into_panic()));
                 drop(leaving);
                 // Nobody waits for it when the start itself failed.
                 drop(outcome_sender.send(result));
@@ -192,8 +198,10 @@ impl Job for SettleJob {
 impl Work {
     async fn run(mut self) -> Result<(), StoreError> {
         let mut jobs = Vec::new();
+        let mut alarm = Alarm::new();
         let result = loop {
-            if let Found::Stop = self.queue.take(&mut jobs, self.wake_at()).await {
+            let wake_at = self.wake_at();
+            if let Found::Stop = self.queue.take(&mut jobs, wake_at, &mut alarm).await {
                 break Ok(());
             }
             if let Err(error) = self.work_off(&mut jobs) {

@@ -55,6 +55,9 @@ pub(super) struct MarkFile {
     noted: Mark,
 }
 
+/// Where the redo journal stands among the files that are watched.
+const JOURNAL: usize = 2;
+
 /// Device and inode.
 type FileIdentity = (u32, u32, u64);
 
@@ -63,7 +66,7 @@ pub(super) type SharedMark = Arc<Mutex<MarkFile>>;
 /// Watches the files of one open database.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// The database, its log and its redo journal.
+    /// The database, its log and, if there is one, its redo journal.
     files: Vec<(PathBuf, FileIdentity)>,
     mark: SharedMark,
     wal_file: File,
@@ -122,8 +125,8 @@ impl Guard {
         Arc::clone(&self.mark)
     }
 
-    /// Watches one more file.
-    pub(super) fn watch(&mut self, path: PathBuf) -> Result<(), StoreError> {
+    /// Watches the redo journal too.
+    pub(super) fn watch_journal(&mut self, path: PathBuf) -> Result<(), StoreError> {
         let identity = identity_of(&path)?;
         self.files.push((path, identity));
         Ok(())
@@ -135,16 +138,17 @@ impl Guard {
         synced.map_err(|source| io_error(&self.files[1].0, source))
     }
 
-    /// Called after every group in the redo journal, before it is acknowledged.
+    /// Called after every group in the redo journal, before it is acknowledged: that file is the one
+    /// that the group must be found in. The others are looked at when SQLite commits.
     pub(super) fn after_redo(&self, number: i64) -> Result<(), StoreError> {
-        self.check_files()?;
+        check(&self.files[JOURNAL..])?;
         lock(&self.mark).note_number(number);
         Ok(())
     }
 
     /// Called after every commit that changed something, before it is acknowledged.
     pub(super) fn after_commit(&self, is_synced: bool) -> Result<(), StoreError> {
-        self.check_files()?;
+        check(&self.files)?;
         let frames = self.frames.load(Ordering::Relaxed);
         let mut shared = lock(&self.mark);
         let mut mark = shared.mark;
@@ -184,18 +188,19 @@ impl Guard {
         }
         Ok(())
     }
+}
 
-    fn check_files(&self) -> Result<(), StoreError> {
-        for (path, identity) in &self.files {
-            if identity_of(path).ok() != Some(*identity) {
-                return Err(StoreError::NotOurs {
-                    path: path.display().to_string(),
-                    detail: "it was removed or replaced while the daemon was running".to_owned(),
-                });
-            }
+/// Refuses to go on when one of the files is not where it was.
+fn check(files: &[(PathBuf, FileIdentity)]) -> Result<(), StoreError> {
+    for (path, identity) in files {
+        if identity_of(path).ok() != Some(*identity) {
+            return Err(StoreError::NotOurs {
+                path: path.display().to_string(),
+                detail: "it was removed or replaced while the daemon was running".to_owned(),
+            });
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Which file lies at `path`. Asks for nothing else: once somebody has looked at a file's times,

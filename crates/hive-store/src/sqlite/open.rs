@@ -115,7 +115,7 @@ pub fn open(path: &Path, options: &Options) -> Result<(Store, Readers), StoreErr
     let number = last_group(&conn)?;
     let journal = Journal::start(&redo, &id, options.redo_bytes, number)?;
     if journal.is_there() {
-        guard.watch(redo)?;
+        guard.watch_journal(redo)?;
     }
     let books = Books::load(&conn)?;
     let checkpointer = Checkpointer::start(path, guard.shared_mark())?;
@@ -143,13 +143,12 @@ fn bring_in(
     format: u32,
     acknowledged: i64,
 ) -> Result<(), StoreError> {
-    // Before this format there was no journal.
-    if format < REDO_FORMAT {
-        return Ok(());
-    }
-    let id = hive_id(conn)?.unwrap_or_default();
-    let records = Journal::read(redo, &id)?;
-    let committed = last_group(conn)?;
+    let id = if format == 0 { None } else { hive_id(conn)? };
+    let records = Journal::read(redo, &id.unwrap_or_default())?;
+    // Before this format there was no journal: one that lies beside such a database is of a later
+    // time.
+    let has_numbers = format >= REDO_FORMAT;
+    let committed = if has_numbers { last_group(conn)? } else { 0 };
     let missing: Vec<_> = records
         .iter()
         .filter(|record| record.number > committed)
@@ -158,7 +157,8 @@ fn bring_in(
         .first()
         .map_or(committed, |record| record.number - 1);
     let last = missing.last().map_or(committed, |record| record.number);
-    if first > committed || last < acknowledged {
+    let fits = first == committed && (has_numbers || missing.is_empty());
+    if !fits || last < acknowledged {
         return Err(StoreError::LostCommits {
             path: redo.display().to_string(),
             detail: format!(

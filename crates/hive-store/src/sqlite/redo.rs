@@ -320,6 +320,10 @@ fn lay_out(path: &Path, hive: &str, bytes: u64) -> io::Result<Option<Laid>> {
     file.sync_all()?;
     file.write_all_at(&header_of(hive), 0)?;
     file.sync_all()?;
+    // Its name must be as durable as what it will hold.
+    if let Some(directory) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
+        File::open(directory)?.sync_all()?;
+    }
     let mut round = [0; 8];
     getrandom::fill(&mut round).map_err(io::Error::other)?;
     Ok(Some(Laid {

@@ -192,6 +192,34 @@ fn mail_and_turns_of_the_first_format_go_on() {
 }
 
 #[test]
+fn a_journal_beside_an_older_format_is_told() {
+    for format in [1, 8] {
+        let mut hive = Hive::new();
+        hive.send_durably("bob", "ada", "answered");
+        hive.kill();
+        let kept: Vec<_> = ["-redo", "-mark"]
+            .map(|suffix| (suffix, std::fs::read(hive.file(suffix)).unwrap()))
+            .into();
+        // An older state of the same hive.
+        let id = std::fs::read_to_string(hive.file("-id")).unwrap();
+        lay_down(&hive, format);
+        let raw = hive.raw();
+        let set_id = "UPDATE meta SET value = ?1 WHERE key = 'hive_id'";
+        raw.execute(set_id, [id.trim()]).unwrap();
+        raw.close().unwrap();
+        for (suffix, bytes) in &kept {
+            std::fs::write(hive.file(suffix), bytes).unwrap();
+        }
+        for file in ["-mark", "-redo"] {
+            let error = hive.start().unwrap_err();
+            assert!(matches!(error, StoreError::LostCommits { .. }), "{error}");
+            std::fs::remove_file(hive.file(file)).unwrap();
+        }
+        hive.start().unwrap();
+    }
+}
+
+#[test]
 fn a_newer_format_is_refused_untouched() {
     let mut hive = Hive::new();
     hive.send("bob", "ada", "kept");
