@@ -1,7 +1,8 @@
 //! JSON schemas as every model's dialect takes them: one type in one place.
 //!
 //! A field that may be missing is written by `schemars` as one that may also be null. For what a
-//! tool takes, nobody needs the second; for what it answers, it is said with `anyOf`.
+//! tool takes, nobody needs the second; for what it answers, it is said with `anyOf`. And it calls
+//! Rust's sizes of numbers formats, which clients do not know and complain of.
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
@@ -39,6 +40,19 @@ pub(crate) fn with_null_apart(schema: &mut JsonObject) {
         schema.insert("anyOf".to_owned(), branches.into());
     }
     each_below(schema, &with_null_apart);
+}
+
+/// Takes the names of Rust's sizes of numbers away; what they mean for a value is said by `minimum`.
+pub(crate) fn without_sizes(schema: &mut JsonObject) {
+    let is_size = |format: &str| format.starts_with("int") || format.starts_with("uint");
+    if schema
+        .get("format")
+        .and_then(Value::as_str)
+        .is_some_and(is_size)
+    {
+        schema.remove("format");
+    }
+    each_below(schema, &without_sizes);
 }
 
 fn each_below(schema: &mut JsonObject, change: &impl Fn(&mut JsonObject)) {
@@ -100,5 +114,21 @@ mod tests {
             "anyOf": [{"type": "string"}, {"type": "null"}], "description": "when",
         }}}]}}});
         assert_eq!(changed(with_null_apart, given), expected);
+    }
+
+    #[test]
+    fn sizes_of_numbers_are_no_formats() {
+        let given = json!({"properties": {
+            "count": {"type": "integer", "format": "uint32", "minimum": 0},
+            "at": {"type": "string", "format": "date-time"},
+            // A field of that name is none of our business.
+            "format": {"type": "string"},
+        }});
+        let expected = json!({"properties": {
+            "count": {"type": "integer", "minimum": 0},
+            "at": {"type": "string", "format": "date-time"},
+            "format": {"type": "string"},
+        }});
+        assert_eq!(changed(without_sizes, given), expected);
     }
 }

@@ -304,9 +304,13 @@ fn definition<C, T: Tool<C>>() -> Definition {
     if T::ANSWER == AnswerForm::Structured {
         tool = tool.with_output_schema::<T::Reply>();
     }
-    schema::without_null(Arc::make_mut(&mut tool.input_schema));
+    let input = Arc::make_mut(&mut tool.input_schema);
+    schema::without_null(input);
+    schema::without_sizes(input);
     if let Some(output) = &mut tool.output_schema {
-        schema::with_null_apart(Arc::make_mut(output));
+        let output = Arc::make_mut(output);
+        schema::with_null_apart(output);
+        schema::without_sizes(output);
     }
     match T::MAX_ANSWER {
         Some(max) => tool.with_meta(MetaObject(JsonObject::from_iter([(

@@ -43,7 +43,11 @@ pub(crate) fn make(plan: &MountPlan, dir: &Path) -> io::Result<PathBuf> {
                 fs::write(&at, text)?;
                 fs::set_permissions(&at, fs::Permissions::from_mode(0o644))?;
             }
-            Entry::Tmpfs { .. } | Entry::Dir { .. } => make_dir(&at)?,
+            // Some give what is mounted here the mode of the directory, whatever they were told.
+            Entry::Tmpfs { .. } | Entry::Dir { .. } => {
+                make_dir(&at)?;
+                fs::set_permissions(&at, fs::Permissions::from_mode(0o1777))?;
+            }
         }
     }
     Ok(root)
@@ -117,11 +121,10 @@ mod tests {
                 let found = fs::read_dir(root.join(empty)).unwrap().count();
                 assert_eq!(found, 0, "{empty}");
             }
-            let mode = fs::metadata(root.join("state"))
-                .unwrap()
-                .permissions()
-                .mode();
-            assert_eq!(mode & 0o777, 0o755);
+            for (dir, mode) in [("state", 0o755), ("tmp", 0o1777)] {
+                let found = fs::metadata(root.join(dir)).unwrap().permissions();
+                assert_eq!(found.mode() & 0o7777, mode, "{dir}");
+            }
         }
         let root = make(&plan, &base).unwrap();
         assert!(!root.join("stray").exists());

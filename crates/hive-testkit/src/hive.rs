@@ -293,8 +293,11 @@ impl Drop for TestHive {
     }
 }
 
-/// Stops what the daemon left running: agents outlive it.
-fn stop_agents(root: &Path) -> Result<(), hive_runtime::RuntimeError> {
+/// Stops what a daemon on this directory left running: agents outlive it.
+///
+/// # Errors
+/// When one cannot be stopped.
+pub fn stop_agents(root: &Path) -> Result<(), hive_runtime::RuntimeError> {
     // Nothing is started, so that it does not matter what a keeper is.
     let keeper = KeeperCommand {
         program: PathBuf::new(),

@@ -124,6 +124,7 @@ fn every_command_of_the_host_socket_is_described() {
         Restart,
         Rebuild,
         StopAll,
+        TryRuntimes,
         ReadOutput,
         List,
         SendAsOperator,

@@ -5,6 +5,10 @@ case "$*" in
 *--version*)
 	echo '2.1.325 (stand-in)'
 	;;
+--help)
+	echo '--print --verbose --output-format --model --continue --settings --system-prompt-file'
+	echo '--mcp-config --strict-mcp-config --tools --allowedTools'
+	;;
 *'auth login'*)
 	echo 'Open https://login.example.test/authorize?state=1 in a browser.'
 	printf 'Paste the code here: '

@@ -256,7 +256,6 @@ const WRONG: &[(&str, usize, &str)] = &[
 ];
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn t29_what_is_wrong_is_said_with_its_line() {
     for (text, line, expected) in WRONG {
         let error = AgentConfig::parse(text).unwrap_err().to_string();

@@ -30,11 +30,7 @@ const COMMANDS: &[(&str, &str, Need)] = &[
         r#""message":"x","delay_seconds":1"#,
         Need::Group(Group::Inbox),
     ),
-    (
-        "receipt",
-        r#""message_id":1"#,
-        Need::Group(Group::Messaging),
-    ),
+    ("receipt", r#""message_id":1"#, Need::Nothing),
     ("set_status", r#""text":"x""#, Need::Group(Group::Meta)),
     ("get_agent_meta", "", Need::Group(Group::Meta)),
     ("list_peers", "", Need::Group(Group::Meta)),

@@ -3,8 +3,10 @@
 //! token, in builds with the feature `mcp-fixtures`.
 
 use std::{
+    fs,
     io::{ErrorKind, Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
+    path::Path,
     process::Command,
     thread,
 };
@@ -13,6 +15,7 @@ use hive_testkit::{
     hive::TestHive,
     mcp_tools::{self, said},
 };
+use serde_json::Value;
 
 use crate::{peer::hive_with, web::Page};
 
@@ -108,11 +111,33 @@ async fn open_hive() -> (TestHive, String) {
     (hive, url)
 }
 
-fn passes(mut suite: Command, url: &str, requirements: &str) {
+/// Runs the suite, with `home` for what it writes.
+fn passes(mut suite: Command, home: &Path, url: &str, requirements: &str) {
     suite.args(["server", "--url", url, "--requirements", requirements]);
     suite.args(["--timeout", "120000"]);
     let output = suite.output().unwrap();
-    assert!(output.status.success(), "{requirements}: {}", said(&output));
+    assert!(
+        output.status.success(),
+        "{requirements}: {}\n{:#}",
+        said(&output),
+        failures(&home.join("results"))
+    );
+}
+
+/// The checks that failed, by scenario.
+fn failures(results: &Path) -> Value {
+    let mut failures = serde_json::Map::new();
+    for scenario in fs::read_dir(results).unwrap() {
+        let scenario = scenario.unwrap();
+        let checks = fs::read(scenario.path().join("checks.json")).unwrap();
+        let mut checks: Vec<Value> = serde_json::from_slice(&checks).unwrap();
+        checks.retain(|check| check["status"] == "FAILURE");
+        if !checks.is_empty() {
+            let name = scenario.file_name().to_string_lossy().into_owned();
+            failures.insert(name, checks.into());
+        }
+    }
+    failures.into()
 }
 
 #[tokio::test]
@@ -121,7 +146,12 @@ async fn heavy_conformance_with_a_handshake() {
         return;
     };
     let (hive, url) = open_hive().await;
-    passes(tools.conformance(hive.root()), &url, "2025-11-25");
+    passes(
+        tools.conformance(hive.root()),
+        hive.root(),
+        &url,
+        "2025-11-25",
+    );
 }
 
 #[tokio::test]
@@ -130,5 +160,10 @@ async fn heavy_conformance_without_a_handshake() {
         return;
     };
     let (hive, url) = open_hive().await;
-    passes(tools.conformance(hive.root()), &url, "2026-07-28");
+    passes(
+        tools.conformance(hive.root()),
+        hive.root(),
+        &url,
+        "2026-07-28",
+    );
 }

@@ -8,6 +8,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use hive_testkit::hive::stop_agents;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -144,20 +145,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What a test that failed left running: its keeper kills it.
-        for entry in fs::read_dir(self.root().join("state/agents"))
-            .into_iter()
-            .flatten()
-        {
-            let record = entry.unwrap().path().join("runtime/run.json");
-            if let Ok(text) = fs::read_to_string(record) {
-                let record: Value = serde_json::from_str(&text).unwrap();
-                let pid = record["keeper"]["pid"].as_i64().unwrap();
-                if record["exit"].is_null() {
-                    signal(i32::try_from(pid).unwrap(), Signal::USR1);
-                }
-            }
-        }
+        // What a test left running.
+        stop_agents(&self.root()).unwrap();
     }
 }
 

@@ -165,7 +165,6 @@ impl Stage {
 }
 
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "one story")]
 async fn c5_c6_c8_m11_an_agent_is_asked_for_changed_broken_rolled_back_and_refused() {
     let Some(stage) = Stage::new().await else {
         return;

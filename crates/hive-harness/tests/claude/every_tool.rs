@@ -31,7 +31,7 @@ const SCENARIO: &str = r#"
       { name = "mcp__hyperhive__list_peers", input = {} },
       { name = "mcp__hyperhive__recv", input = { max = 5 } },
       { name = "mcp__hyperhive__send", input = { to = "bob", body = "hello", key = "hello" } },
-      { name = "mcp__hyperhive__ask", input = { question = "Friday?", to = "bob", options = ["yes", "no"] } },
+      { name = "mcp__hyperhive__ask", input = { question = "Friday?", to = "kid", options = ["yes", "no"] } },
       { name = "mcp__hyperhive__remind", input = { message = "look again", delay_seconds = 3600 } },
       { name = "mcp__hyperhive__schedule", input = { prompt = "daily", cron = "30 7 * * *", time_zone = "Europe/Vienna" } },
       { name = "mcp__hyperhive__list_agents", input = {} },
@@ -161,6 +161,7 @@ fn calls(requests: &[Value]) -> BTreeMap<String, (String, Value)> {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one story")]
 async fn m2_m12_b1_the_real_claude_uses_every_tool() {
     let Some(stage) = Stage::set_on(SCENARIO, family).await else {
         return;
@@ -215,7 +216,7 @@ async fn m2_m12_b1_the_real_claude_uses_every_tool() {
 
     let all = json!(calls.values().collect::<Vec<_>>()).to_string();
     for words in [
-        "question_asked",
+        "Friday?",
         "Europe/Vienna",
         "bash-task-2",
         "swift",
@@ -234,10 +235,8 @@ async fn m2_m12_b1_the_real_claude_uses_every_tool() {
         .map(|message| message.body.as_str())
         .collect();
     assert!(bodies.contains(&"hello"), "{bodies:?}");
-    for event in ["question_asked", "question_answered"] {
-        assert!(
-            bodies.iter().any(|body| body.contains(event)),
-            "{event}: {bodies:?}"
-        );
-    }
+    assert!(
+        bodies.iter().any(|body| body.contains("question_answered")),
+        "{bodies:?}"
+    );
 }

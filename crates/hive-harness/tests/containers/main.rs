@@ -7,6 +7,7 @@
 )]
 
 mod rebuilds;
+mod tour;
 
 use std::{fs, path::Path, time::Duration};
 
@@ -55,23 +56,24 @@ impl Stage {
             ],
         });
         let hive = hive.await.unwrap();
-        let states = hive
-            .host_client()
-            .call_within(&TryRuntimes {}, PATIENCE)
-            .await;
-        let states = states.unwrap().runtimes;
-        let problem = states
-            .iter()
-            .find(|state| state.runtime == runtime)
-            .map(|state| state.problem.as_str());
-        if let Some(problem) = problem.filter(|problem| !problem.is_empty()) {
+        let stage = Self { hive, model };
+        stage.offers(runtime).await.then_some(stage)
+    }
+
+    /// Whether a runtime works here; says why not.
+    async fn offers(&self, runtime: Runtime) -> bool {
+        let host = self.hive.host_client();
+        let states = host.call_within(&TryRuntimes {}, PATIENCE).await.unwrap();
+        let mut states = states.runtimes.iter();
+        let state = states.find(|state| state.runtime == runtime).unwrap();
+        if !state.problem.is_empty() {
             eprintln!(
-                "SKIPPED: {} does not work here: {problem}",
-                runtime.as_str()
+                "SKIPPED: {} does not work here: {}",
+                runtime.as_str(),
+                state.problem
             );
-            return None;
         }
-        Some(Self { hive, model })
+        state.problem.is_empty()
     }
 
     async fn spawn(&self, name: &str, runtime: Runtime) -> AgentRow {

@@ -34,8 +34,7 @@ pub struct Reply {
     name: String,
     /// Where it stands: `stopped`, `starting`, `idle`, `thinking`, `failed` and so on.
     state: &'static str,
-    /// What there is to know, such as why it failed.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// What there is to know, such as why it failed; empty when there is nothing.
     note: String,
 }
 

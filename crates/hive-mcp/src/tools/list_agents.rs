@@ -36,8 +36,7 @@ struct Agent {
     unread: u32,
     /// Messages that its turn is dealing with.
     inflight: u32,
-    /// What there is to know, such as why it failed.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// What there is to know, such as why it failed; empty when there is nothing.
     note: String,
 }
 

@@ -14,10 +14,14 @@ const ALL: &[&str] = &[
     "mcp__hyperhive__ask",
     "mcp__hyperhive__recv",
     "mcp__hyperhive__remind",
+    "mcp__hyperhive__request_apply_commit",
     "mcp__hyperhive__request_spawn",
     "mcp__hyperhive__send",
     "mcp__hyperhive__set_status",
 ];
+
+/// What a root agent is told of configurations.
+const SYSTEM: &str = "Every agent's configuration is a git repository at `/agents/<name>/config`.";
 
 /// A message as the harness hands it to an engine.
 fn wake(from: &str, body: &str) -> String {
@@ -42,7 +46,9 @@ async fn turn(model: &Rehearsal, prompt: &str, tools: &[&str]) -> (Vec<Vec<Value
     let mut steps = Vec::new();
     loop {
         assert!(steps.len() < 5, "the turn does not end: {steps:#?}");
-        let body = json!({"model": "m", "max_tokens": 10, "tools": tools, "messages": messages});
+        let body = json!({
+            "model": "m", "max_tokens": 10, "system": SYSTEM, "tools": tools, "messages": messages,
+        });
         let answer = post(model, "/v1/messages", &body).await.json();
         let content = answer["content"].as_array().unwrap().clone();
         let calls: Vec<Value> = content
@@ -75,7 +81,8 @@ async fn words_lead_to_tools() {
         ("operator", "Remind me in 20 seconds to stretch", &["set_status remind", "send"], "remind", json!({"message": "For operator: stretch", "delay_seconds": 20})),
         ("operator", "remind me in an hour that tea is ready", &["set_status remind", "send"], "remind", json!({"message": "For operator: tea is ready", "delay_seconds": 3600})),
         ("operator", "ask me something", &["set_status ask", "send"], "ask", json!({"to": "operator"})),
-        ("operator", "spawn bob", &["set_status request_spawn", "send"], "request_spawn", json!({"name": "bob"})),
+        ("operator", "spawn bob", &["set_status request_spawn", "send"], "request_spawn", json!({"name": "bob", "reason": "operator asked me for it."})),
+        ("operator", "configure bob: model = \"opus\"", &["set_status run", "request_apply_commit send"], "request_apply_commit", json!({"agent": "bob", "commit_ref": "main"})),
         ("operator", "remember that x = 1", &["set_status Write", "send"], "Write", json!({"content": "operator wants me to remember:\n\nx = 1\n"})),
         ("operator", "read notes/a.md", &["Read", "send"], "Read", json!({"file_path": "notes/a.md"})),
         ("operator", "tell bob hello there", &["send", "send"], "send", json!({"to": "bob", "body": "operator wants you to know: hello there"})),

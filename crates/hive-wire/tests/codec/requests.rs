@@ -275,6 +275,7 @@ fn lifecycle_requests() -> Vec<BoxedStrategy<Encoded>> {
         encoded(name().prop_map(|name| Restart { name })),
         encoded(name().prop_map(|name| Rebuild { name })),
         encoded(Just(StopAll {})),
+        encoded(Just(TryRuntimes {})),
         encoded(
             (name(), option::of(any::<u32>()))
                 .prop_map(|(name, max_bytes)| ReadOutput { name, max_bytes }),
