@@ -238,14 +238,16 @@ impl Journal {
         }
         record.resize(padded, 0);
         seal(&mut record[..length], laid.round, self.number + 1);
-        let written = laid.file.write_all_at(record, laid.at);
-        crate::failpoint!("store::before_redo_sync");
-        written
-            .and_then(|()| laid.file.sync_data())
-            .map_err(|source| match source.kind() {
+        if let Err(error) = laid.file.write_all_at(record, laid.at) {
+            return Err(match error.kind() {
                 io::ErrorKind::StorageFull => StoreError::DiskFull,
-                _ => io_error(&self.path, source),
-            })?;
+                _ => io_error(&self.path, error),
+            });
+        }
+        crate::failpoint!("store::before_redo_sync");
+        // Written and not synced, it may be there after a crash or not: there is no way on.
+        let synced = laid.file.sync_data();
+        synced.map_err(|source| io_error(&self.path, source))?;
         laid.at += padded as u64;
         self.number += 1;
         self.behind += 1;
