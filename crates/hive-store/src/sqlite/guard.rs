@@ -55,9 +55,6 @@ pub(super) struct MarkFile {
     noted: Mark,
 }
 
-/// Where the redo journal stands among the files that are watched.
-const JOURNAL: usize = 2;
-
 /// Device and inode.
 type FileIdentity = (u32, u32, u64);
 
@@ -138,10 +135,9 @@ impl Guard {
         synced.map_err(|source| io_error(&self.files[1].0, source))
     }
 
-    /// Called after every group in the redo journal, before it is acknowledged: that file is the one
-    /// that the group must be found in. The others are looked at when SQLite commits.
+    /// Called after every group in the redo journal, before it is acknowledged.
     pub(super) fn after_redo(&self, number: i64) -> Result<(), StoreError> {
-        check(&self.files[JOURNAL..])?;
+        check(&self.files)?;
         lock(&self.mark).note_number(number);
         Ok(())
     }

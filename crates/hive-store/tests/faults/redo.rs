@@ -301,14 +301,18 @@ fn a_journal_beside_another_database_is_refused() {
 }
 
 #[test]
-fn a_journal_that_is_removed_under_the_store_ends_it() {
-    for replace in [false, true] {
+fn a_file_that_is_removed_under_the_store_ends_it_at_once() {
+    let files = ["-redo", "-wal", ""];
+    for (suffix, replace) in files
+        .into_iter()
+        .flat_map(|file| [(file, false), (file, true)])
+    {
         let mut hive = Hive::new();
         hive.send_durably("bob", "ada", "safe");
-        let gone = fs::read(hive.file("-redo")).unwrap();
-        fs::remove_file(hive.file("-redo")).unwrap();
+        let gone = fs::read(hive.file(suffix)).unwrap();
+        fs::remove_file(hive.file(suffix)).unwrap();
         if replace {
-            fs::write(hive.file("-redo"), gone).unwrap();
+            fs::write(hive.file(suffix), gone).unwrap();
         }
         let outcome = hive.try_run_durably(|tx| tx.send(message("bob", "ada", "x")));
         let error = outcome.unwrap_err();
