@@ -27,6 +27,7 @@ use anyhow::Context;
 use hive_wire::AgentName;
 
 pub(crate) use diff::readable as diff;
+pub(crate) use fresh::InTheWay;
 pub(crate) use import::{Imported, NotImported};
 pub(crate) use tree::{File, Mode, Tree};
 
@@ -91,13 +92,19 @@ impl Repos {
         self.state.join("requests").join(format!("{hash}.git"))
     }
 
-    /// Makes the directories.
+    /// Makes the directories, and removes what a crash left half done. Once, before all else.
     ///
     /// # Errors
-    /// When one cannot be made.
+    /// When one cannot be made or read.
     pub(crate) fn prepare(&self) -> anyhow::Result<()> {
         for dir in ["proposed", "applied", "requests"] {
             private_dir(&self.state.join(dir))?;
+        }
+        for entry in fs::read_dir(self.state.join("requests"))? {
+            let path = entry?.path();
+            if path.extension().is_none_or(|extension| extension != "git") {
+                remove(&path);
+            }
         }
         Ok(())
     }
