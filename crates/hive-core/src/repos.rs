@@ -249,15 +249,24 @@ impl Repos {
                 commit
             }
         };
+        hive_store::failpoint!("repos::committed");
         self.check_out(name, tree)?;
         Ok(commit)
     }
 
-    /// Puts the files of what is applied into their place, as they are in its history.
+    /// Has the files of what is applied in their place, whatever a crash left there.
     ///
     /// # Errors
     /// When they cannot be written.
-    pub(crate) fn check_out(&self, name: &AgentName, tree: &Tree) -> anyhow::Result<()> {
+    pub(crate) fn put_right(&self, name: &AgentName, tree: &Tree) -> anyhow::Result<()> {
+        if tree.is_at(&self.files(name)) {
+            return Ok(());
+        }
+        self.check_out(name, tree)
+    }
+
+    /// Puts the files of what is applied into their place, as they are in its history.
+    fn check_out(&self, name: &AgentName, tree: &Tree) -> anyhow::Result<()> {
         let dir = self.applied_dir(name);
         let (files, next, old) = (
             dir.join("config"),

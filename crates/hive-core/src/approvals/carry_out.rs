@@ -76,8 +76,14 @@ fn subject(
 pub(super) async fn carry_out(host: &Arc<Host>, approval: Approval) -> Result<Approval, WireError> {
     let (what, agent) = subject(&approval.request)?;
     let done = match what {
-        ApprovalKind::Spawn => make_agent(host, &approval, &agent).await?,
-        ApprovalKind::Apply => apply(host, &approval, &agent).await?,
+        ApprovalKind::Spawn => make_agent(host, &approval, &agent).await,
+        ApprovalKind::Apply => apply(host, &approval, &agent).await,
+    };
+    let done = match done {
+        Ok(done) => done,
+        Err(error) if is_ours(&error) => return Err(error),
+        // Trying again would not help: its agent was destroyed meanwhile, say.
+        Err(error) => Err(error.to_string()),
     };
     hive_store::failpoint!("approvals::before_settled");
     let id = approval.id;
@@ -129,12 +135,7 @@ async fn make_agent(
             model: config.model.as_ref().map(|model| model.as_str().to_owned()),
         };
         hive_store::failpoint!("approvals::before_effect");
-        let made = spawn::create(Arc::clone(host), command, content.tree, &message).await;
-        let row = match made {
-            Ok(row) => row,
-            Err(error) if is_ours(&error) => return Err(error),
-            Err(error) => return Ok(Err(error.to_string())),
-        };
+        let row = spawn::create(Arc::clone(host), command, content.tree, &message).await?;
         if row.state == AgentState::Failed {
             return Ok(Err(format!(
                 "`{agent}` is made, but does not run: {}",
@@ -178,12 +179,10 @@ async fn apply(
         return Ok(Err(note));
     }
     if stands != Some(message.as_str()) {
-        let content = match content_now(host, approval).await {
-            Ok(content) if content.hash == approval.request.hash => content,
-            Ok(_) => return Ok(Err("what is applied changed in between".to_owned())),
-            Err(error) if is_ours(&error) => return Err(error),
-            Err(error) => return Ok(Err(error.to_string())),
-        };
+        let content = content_now(host, approval).await?;
+        if content.hash != approval.request.hash {
+            return Ok(Err("what is applied changed in between".to_owned()));
+        }
         hive_store::failpoint!("approvals::before_effect");
         write(host, agent, content.tree, message).await?;
         hive_store::failpoint!("approvals::applied");

@@ -472,3 +472,33 @@ fn c6_a_name_of_a_file_and_a_directory_is_refused() {
     let error = stage.refusal(&commit.to_string());
     assert!(error.contains("a file and a directory at once"), "{error}");
 }
+
+#[test]
+fn c6_files_that_a_crash_left_behind_are_put_right() {
+    let stage = Stage::new();
+    let files = stage.repos.files(&stage.name);
+    let mut tree = Tree::of("agent.toml", "model = \"opus\"\n");
+    let script = File {
+        mode: Mode::Executable,
+        content: b"#!/bin/sh\n".to_vec(),
+    };
+    tree.add("bin/run.sh".to_owned(), script).unwrap();
+    stage.repos.apply(&stage.name, &tree, "one").unwrap();
+    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+    let before = inode(&files);
+    stage.repos.put_right(&stage.name, &tree).unwrap();
+    assert_eq!(inode(&files), before, "what is right is left alone");
+    let harms: [&dyn Fn(); 5] = [
+        &|| fs::rename(&files, files.with_file_name("config.old")).unwrap(),
+        &|| fs::write(files.join("agent.toml"), "model = \"haiku\"\n").unwrap(),
+        &|| fs::write(files.join("another"), "").unwrap(),
+        &|| fs::remove_file(files.join("bin/run.sh")).unwrap(),
+        &|| fs::set_permissions(files.join("bin/run.sh"), Permissions::from_mode(0o600)).unwrap(),
+    ];
+    for harm in harms {
+        harm();
+        assert!(!tree.is_at(&files));
+        stage.repos.put_right(&stage.name, &tree).unwrap();
+        assert!(tree.is_at(&files));
+    }
+}

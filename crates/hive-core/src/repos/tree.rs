@@ -2,9 +2,9 @@
 
 use std::{
     collections::{BTreeMap, btree_map},
-    fs::{DirBuilder, OpenOptions},
+    fs::{self, DirBuilder, OpenOptions},
     io::Write,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::Path,
 };
 
@@ -142,6 +142,31 @@ impl Tree {
             part(&file.content);
         }
         hex(&hasher.finalize())
+    }
+
+    /// Whether these files and no others lie in a directory of the host's own.
+    pub(crate) fn is_at(&self, dir: &Path) -> bool {
+        let mut count = 0;
+        let mut dirs = vec![dir.to_path_buf()];
+        while let Some(dir) = dirs.pop() {
+            let Ok(entries) = fs::read_dir(dir) else {
+                return false;
+            };
+            for entry in entries {
+                match entry.and_then(|entry| Ok((entry.file_type()?, entry.path()))) {
+                    Ok((kind, path)) if kind.is_dir() => dirs.push(path),
+                    Ok(_) => count += 1,
+                    Err(_) => return false,
+                }
+            }
+        }
+        count == self.files.len()
+            && self.files.iter().all(|(path, file)| {
+                let path = dir.join(path);
+                let is_run = fs::metadata(&path).is_ok_and(|found| found.mode() & 0o100 != 0);
+                is_run == (file.mode == Mode::Executable)
+                    && fs::read(&path).is_ok_and(|content| content == file.content)
+            })
     }
 
     /// Writes the files into a directory that is not there yet.

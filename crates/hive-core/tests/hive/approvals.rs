@@ -561,6 +561,11 @@ async fn c5_a_crash_before_the_effect_is_made_good() {
 }
 
 #[tokio::test]
+async fn c5_a_crash_in_the_middle_of_the_effect_is_made_good() {
+    crash_at("repos::committed").await;
+}
+
+#[tokio::test]
 async fn c5_a_crash_after_the_effect_does_not_repeat_it() {
     crash_at("approvals::applied").await;
 }

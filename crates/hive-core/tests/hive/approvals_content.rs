@@ -112,3 +112,32 @@ async fn c5_a_decision_at_the_last_moment_is_made_whole_or_not_at_all() {
         );
     }
 }
+
+#[tokio::test]
+async fn c5_an_agent_that_is_destroyed_while_it_is_tried_settles_its_approval() {
+    let mut stage = Stage::new("[agents]\ntrial_secs = 5\n").await;
+    stage.disconnect();
+    stage.commit("ada", "model = \"opus\"\n");
+    let request = id(&stage.request("ada", "main"));
+    let root = stage.crew.hive.root().to_owned();
+    let approve = std::thread::spawn({
+        let request = request.clone();
+        move || crate::peer::cli(&root, &["approve", &request], "")
+    });
+    let file = stage.crew.hive.root();
+    let file = file.join("state/applied/ada/config/agent.toml");
+    eventually("it is applied", || {
+        fs::read_to_string(&file).is_ok_and(|text| text.contains("opus"))
+    });
+    let destroyed = stage.crew.hive.cli(&["destroy", "ada", "--yes"]);
+    assert_eq!(destroyed.code, 0, "{}", destroyed.stderr);
+    let said = approve.join().unwrap();
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    let settled = stage.approval(&request);
+    assert_eq!(settled["state"], "failed", "{settled}");
+    assert_ne!(
+        settled["carried_out_at"],
+        Value::Null,
+        "it is not tried again"
+    );
+}
