@@ -3,6 +3,7 @@
 {
   config,
   lib,
+  options,
   pkgs,
   ...
 }:
@@ -27,6 +28,32 @@ let
     inherit name;
     target = if file.target == null then name else file.target;
   }) cfg.frontend.extraFiles;
+  # The host reads these from agent.toml, before there is a container.
+  ofTheHost =
+    let
+      inherit (options.hyperhive) budget limits;
+    in
+    {
+      inherit (options.hyperhive)
+        allowedRecipients
+        capabilities
+        mounts
+        network
+        toolGroups
+        ;
+      "budget.tokens" = budget.tokens;
+      "budget.usd" = budget.usd;
+      "limits.cpuPercent" = limits.cpuPercent;
+      "limits.fileMib" = limits.fileMib;
+      "limits.memoryMib" = limits.memoryMib;
+      "limits.pids" = limits.pids;
+    };
+  isForHost =
+    file:
+    lib.elem (baseNameOf file) [
+      "agent.toml"
+      "options.nix"
+    ];
 in
 {
   options.hyperhive = {
@@ -350,6 +377,10 @@ in
           ]);
         message = "hyperhive.mcpServers.${name} is a server of the hive's own";
       }) cfg.mcpServers
+      ++ lib.mapAttrsToList (name: option: {
+        assertion = lib.all isForHost option.files;
+        message = "hyperhive.${name} is enforced by the host, which does not read agent.nix: say it in an agent.toml beside it";
+      }) ofTheHost
       ++ map (name: {
         assertion =
           builtins.match "(HIVE_|HYPERHIVE_|ANTHROPIC_|CLAUDE_|OPENAI_|LD_).*" name == null

@@ -1,6 +1,8 @@
 # Turns an agent.toml into a module: the same options, their names in camel case. Names that the
 # user chose (variables, servers, files) stay as they are.
 path: {
+  # Where values come from: see `ofTheHost` in options.nix.
+  _file = "agent.toml";
   hyperhive =
     let
       camel =

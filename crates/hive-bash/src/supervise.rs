@@ -179,6 +179,11 @@ impl Task {
         let mut incomplete = None;
         let cleaned = tokio::time::timeout(CLEANUP, async {
             let ended = self.guard.wait().await;
+            supervisor.forget_guard(self.guard_pid);
+            if matches!(watched, Watched::Lost) {
+                // They hold the streams, which would not end otherwise.
+                supervisor.end_strangers().await;
+            }
             while let Some(stream) = self.streams.join_next().await {
                 if let Ok(Err(error)) = stream {
                     incomplete = Some(format!("its output is incomplete: {error}"));
@@ -204,18 +209,14 @@ impl Task {
                     ..Ending::default()
                 },
             ),
-            Watched::Lost => {
-                supervisor.end_strangers().await;
-                let note = "the process that stood over it was killed";
-                (
-                    State::Interrupted,
-                    Ending {
-                        took: started.elapsed(),
-                        note: Some(note.to_owned()),
-                        ..Ending::default()
-                    },
-                )
-            }
+            Watched::Lost => (
+                State::Interrupted,
+                Ending {
+                    took: started.elapsed(),
+                    note: Some("the process that stood over it was killed".to_owned()),
+                    ..Ending::default()
+                },
+            ),
         };
         if timed_out && let Some(seconds) = record.timeout_secs {
             ending.note = Some(format!("after {seconds} s"));

@@ -457,6 +457,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn b6_however_many_ended_unseen_a_running_task_is_published() {
+        let dir = tempfile::tempdir().unwrap();
+        let table = open(dir.path());
+        let cmd = "\u{1b}".repeat(200);
+        let runs = table.create(&run(&cmd)).unwrap();
+        let mut last = runs.id;
+        for _ in 0..MAX_KEPT {
+            last = table.create(&run(&cmd)).unwrap().id;
+            table.ended(last, State::Done, Ending::default());
+        }
+        let labels = loose_ends(dir.path());
+        assert!(labels.contains(&runs.label()), "{labels:?}");
+        assert_eq!(labels.last(), Some(&format!("bash-task-{last}")));
+        let file = dir.path().join("mcp-loose-ends/bash.json");
+        let length = fs::metadata(file).unwrap().len();
+        assert!(length <= 64 * 1024, "the host reads no more: {length}");
+    }
+
+    #[tokio::test]
     async fn a_broken_record_hides_no_other() {
         let dir = tempfile::tempdir().unwrap();
         let table = open(dir.path());

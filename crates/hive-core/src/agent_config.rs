@@ -268,9 +268,9 @@ pub(crate) struct Budget {
 /// What a repository says.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Declared {
-    /// An `agent.toml`.
+    /// An `agent.toml`; with an `agent.nix` beside it, of which the host reads nothing.
     Toml(Box<AgentConfig>),
-    /// An `agent.nix`, which only NixOS can read.
+    /// An `agent.nix` alone, which only NixOS can read: nothing in it is the host's to enforce.
     Nix,
 }
 
@@ -294,10 +294,9 @@ impl Declared {
 /// With the file, the line and what would be right.
 pub(crate) fn read(tree: &Tree, root: &Path) -> anyhow::Result<Declared> {
     match (tree.get(AGENT_TOML), tree.get(AGENT_NIX)) {
-        (Some(_), Some(_)) => bail!("there are both {AGENT_TOML} and {AGENT_NIX}: keep one"),
         (None, None) => bail!("there is no {AGENT_TOML}"),
         (None, Some(_)) => Ok(Declared::Nix),
-        (Some(file), None) => {
+        (Some(file), nix) => {
             ensure!(
                 file.content.len() <= hive_wire::approval::MAX_AGENT_CONFIG,
                 "{AGENT_TOML} has more than {} KiB",
@@ -305,7 +304,16 @@ pub(crate) fn read(tree: &Tree, root: &Path) -> anyhow::Result<Declared> {
             );
             let text = std::str::from_utf8(&file.content)
                 .with_context(|| format!("{AGENT_TOML} is no text"))?;
-            let config = AgentConfig::parse(text).with_context(|| format!("in {AGENT_TOML}"))?;
+            let mut config =
+                AgentConfig::parse(text).with_context(|| format!("in {AGENT_TOML}"))?;
+            if nix.is_some() {
+                ensure!(
+                    [Runtime::Auto, Runtime::Nixos].contains(&config.runtime),
+                    "{AGENT_NIX} is for the runtime `nixos`, and {AGENT_TOML} says `{}`",
+                    config.runtime.as_str()
+                );
+                config.runtime = Runtime::Nixos;
+            }
             config.check_files(tree)?;
             config.check_mounts(root)?;
             Ok(Declared::Toml(Box::new(config)))
@@ -341,6 +349,21 @@ impl AgentConfig {
         })?;
         config.check()?;
         Ok(config)
+    }
+
+    /// What an agent gets whose configuration cannot be read. What it forbade is not known, so that
+    /// everything is forbidden that a configuration can forbid.
+    pub(crate) fn closed() -> Self {
+        let operator = hive_wire::name::OPERATOR.parse();
+        Self {
+            allowed_recipients: operator.into_iter().collect(),
+            network: Network::None,
+            user: User {
+                passwordless_sudo: Yes(false),
+                ..User::default()
+            },
+            ..Self::default()
+        }
     }
 
     fn check(&self) -> anyhow::Result<()> {

@@ -10,6 +10,7 @@
 mod carry_out;
 mod content;
 mod decide;
+mod kept;
 mod news;
 mod request;
 mod upkeep;
@@ -24,7 +25,11 @@ use hive_wire::{
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::task::TaskTracker;
 
-use crate::{agent_config::Configs, broker::Broker, repos::Repos};
+use crate::{
+    agent_config::Configs,
+    broker::Broker,
+    repos::{InTheWay, Repos},
+};
 
 pub(crate) use carry_out::trial as comes_up;
 pub(crate) use decide::{approve, deny};
@@ -44,6 +49,8 @@ pub(crate) struct Approvals {
     importing: Semaphore,
     /// Held while a decision is made and carried out.
     deciding: Mutex<()>,
+    /// Held while content is kept for a request or dropped; taken after `deciding`.
+    keeping: Mutex<()>,
 }
 
 impl Approvals {
@@ -63,6 +70,7 @@ impl Approvals {
             tasks: tasks.clone(),
             importing: Semaphore::new(1),
             deciding: Mutex::new(()),
+            keeping: Mutex::new(()),
         }
     }
 
@@ -82,8 +90,12 @@ impl Approvals {
     }
 }
 
-/// The host's own disk fails.
+/// The host's own disk fails, or the root agent has put something in its way.
 pub(crate) fn storage(error: &anyhow::Error) -> WireError {
+    if let Some(in_the_way) = error.downcast_ref::<InTheWay>() {
+        return WireError::new(ErrorCode::Conflict, in_the_way.to_string())
+            .hint("the root agent sees it below its `/agents`");
+    }
     WireError::new(
         ErrorCode::Storage,
         format!("the repositories of configuration fail: {error:#}"),

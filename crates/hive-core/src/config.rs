@@ -353,6 +353,38 @@ mod tests {
         assert_eq!(config.agents.model, "haiku");
     }
 
+    /// The keys of a table, as serde lists them when another one is asked for.
+    fn keys(table: &str) -> Vec<String> {
+        let header = match table {
+            "" => String::new(),
+            table => format!("[{table}]\n"),
+        };
+        let error = toml::from_str::<Config>(&format!("{header}zzz = 1\n")).unwrap_err();
+        let expected = error.message().split("expected").nth(1).unwrap();
+        let words = expected.split('`').skip(1).step_by(2);
+        words.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_key_is_in_the_docs() {
+        let page = include_str!("../../../docs/configuration.md");
+        let tables = ["hive", "dashboard", "engine", "agents", "limits", "notify"];
+        assert_eq!(keys(""), tables);
+        // Tables in tables, and those whose keys are the user's own.
+        let inner = [
+            "hive.budget",
+            "agents.budget",
+            "agents.egress",
+            "agents.limits",
+        ];
+        for table in tables.into_iter().chain(inner) {
+            for key in keys(table).iter().map(|key| format!("{table}.{key}")) {
+                let is_there = inner.contains(&key.as_str()) || page.contains(&format!("`{key}`"));
+                assert!(is_there, "docs/configuration.md does not have {key}");
+            }
+        }
+    }
+
     #[test]
     fn keys_of_the_engine_are_not_printed() {
         let config = Config::parse("[engine.env]\nANTHROPIC_API_KEY = \"sk-secret\"").unwrap();

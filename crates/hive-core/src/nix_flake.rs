@@ -16,8 +16,10 @@ pub(crate) struct Agent<'a> {
     pub(crate) address: &'a str,
     /// Whether it is the root agent.
     pub(crate) is_root: bool,
-    /// Whether its configuration is an `agent.nix`; else an `agent.toml`.
+    /// Whether its configuration has an `agent.nix`.
     pub(crate) has_nix: bool,
+    /// Whether its configuration has an `agent.toml`.
+    pub(crate) has_toml: bool,
     /// The flake that containers are built from.
     pub(crate) hyperhive: &'a str,
     /// Variables of the harness that are the host's to set.
@@ -31,11 +33,17 @@ pub(crate) fn render(agent: Agent<'_>) -> String {
     } else {
         "agent-base"
     };
-    let config = if agent.has_nix {
-        "./config/agent.nix"
-    } else {
-        "(hyperhive.lib.fromToml ./config/agent.toml)"
-    };
+    let parts = [
+        (
+            agent.has_toml,
+            "(hyperhive.lib.fromToml ./config/agent.toml)",
+        ),
+        (agent.has_nix, "./config/agent.nix"),
+    ];
+    let parts = parts.into_iter().filter(|(is_there, _)| *is_there);
+    let config: String = parts
+        .map(|(_, module)| format!("          {module}\n"))
+        .collect();
     let url = if agent.hyperhive.starts_with('/') {
         format!("path:{}", agent.hyperhive)
     } else {
@@ -55,7 +63,7 @@ pub(crate) fn render(agent: Agent<'_>) -> String {
          \x20   {{\n\
          \x20     nixosConfigurations.default = hyperhive.nixosConfigurations.{base}.extendModules {{\n\
          \x20       modules = [\n\
-         \x20         {config}\n\
+         {config}\
          \x20         {{\n\
          \x20           programs.git.config.user = {{\n\
          \x20             name = {author};\n\
@@ -114,6 +122,7 @@ mod tests {
             address: "ada@example.org",
             is_root: false,
             has_nix: true,
+            has_toml: false,
             hyperhive: "/etc/hyperhive",
             env,
         }
@@ -133,11 +142,19 @@ mod tests {
             name: "ruth",
             is_root: true,
             has_nix: false,
+            has_toml: true,
             hyperhive: "github:example/hyperhive",
             ..agent(&env)
         };
         let golden = include_str!("../tests/fixtures/root-flake.nix");
         assert_eq!(render(root), golden);
+        let both = Agent {
+            has_nix: true,
+            ..root
+        };
+        let modules =
+            "(hyperhive.lib.fromToml ./config/agent.toml)\n          ./config/agent.nix\n";
+        assert!(render(both).contains(modules), "{}", render(both));
     }
 
     #[test]

@@ -27,6 +27,7 @@ use anyhow::Context;
 use hive_wire::AgentName;
 
 pub(crate) use diff::readable as diff;
+pub(crate) use fresh::InTheWay;
 pub(crate) use import::{Imported, NotImported};
 pub(crate) use tree::{File, Mode, Tree};
 
@@ -91,13 +92,19 @@ impl Repos {
         self.state.join("requests").join(format!("{hash}.git"))
     }
 
-    /// Makes the directories.
+    /// Makes the directories, and removes what a crash left half done. Once, before all else.
     ///
     /// # Errors
-    /// When one cannot be made.
+    /// When one cannot be made or read.
     pub(crate) fn prepare(&self) -> anyhow::Result<()> {
         for dir in ["proposed", "applied", "requests"] {
             private_dir(&self.state.join(dir))?;
+        }
+        for entry in fs::read_dir(self.state.join("requests"))? {
+            let path = entry?.path();
+            if path.extension().is_none_or(|extension| extension != "git") {
+                remove(&path);
+            }
         }
         Ok(())
     }
@@ -242,15 +249,24 @@ impl Repos {
                 commit
             }
         };
+        hive_store::failpoint!("repos::committed");
         self.check_out(name, tree)?;
         Ok(commit)
     }
 
-    /// Puts the files of what is applied into their place, as they are in its history.
+    /// Has the files of what is applied in their place, whatever a crash left there.
     ///
     /// # Errors
     /// When they cannot be written.
-    pub(crate) fn check_out(&self, name: &AgentName, tree: &Tree) -> anyhow::Result<()> {
+    pub(crate) fn put_right(&self, name: &AgentName, tree: &Tree) -> anyhow::Result<()> {
+        if tree.is_at(&self.files(name)) {
+            return Ok(());
+        }
+        self.check_out(name, tree)
+    }
+
+    /// Puts the files of what is applied into their place, as they are in its history.
+    fn check_out(&self, name: &AgentName, tree: &Tree) -> anyhow::Result<()> {
         let dir = self.applied_dir(name);
         let (files, next, old) = (
             dir.join("config"),

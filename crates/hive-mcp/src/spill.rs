@@ -66,12 +66,13 @@ impl Spill {
         Ok(path)
     }
 
+    /// Removes the oldest of our own files; what the agent keeps there itself is left alone.
     fn make_room(&self) -> io::Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
             let metadata = entry.metadata()?;
-            if metadata.is_file() {
+            if metadata.is_file() && is_ours(&entry.file_name().to_string_lossy()) {
                 files.push((metadata.modified()?, entry.path()));
             }
         }
@@ -82,6 +83,15 @@ impl Spill {
         }
         Ok(())
     }
+}
+
+/// Whether a file is named as [`Spill`] names its files.
+fn is_ours(name: &str) -> bool {
+    let id = name
+        .strip_prefix("message-")
+        .or(name.strip_prefix("transient-"));
+    let id = id.and_then(|rest| rest.strip_suffix(".txt"));
+    id.is_some_and(|id| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -107,11 +117,22 @@ mod tests {
     fn only_so_many_files_are_kept() {
         let state = tempfile::tempdir().unwrap();
         let spill = Spill::new(state.path());
-        for id in 1..=100 {
-            spill.keep_short(MessageId(id), "x".repeat(MAX_SHOWN + 1));
+        let inbox = state.path().join("inbox");
+        fs::create_dir(&inbox).unwrap();
+        let own = ["notes.md", "message-1-draft.txt", "message-.txt"];
+        for name in own {
+            fs::write(inbox.join(name), "the agent's own").unwrap();
         }
-        let count = fs::read_dir(state.path().join("inbox")).unwrap().count();
-        assert_eq!(count, MAX_FILES);
+        for id in (1..=50).chain(-50..=-1).chain(51..=100) {
+            let (_, file) = spill.keep_short(MessageId(id), "x".repeat(MAX_SHOWN + 1));
+            let name = file.unwrap().file_name().unwrap().to_owned();
+            assert!(is_ours(name.to_str().unwrap()), "{name:?}");
+        }
+        let count = fs::read_dir(&inbox).unwrap().count();
+        assert_eq!(count, MAX_FILES + own.len());
+        for name in own {
+            assert!(inbox.join(name).exists(), "{name}");
+        }
         assert!(state.path().join("inbox/message-100.txt").exists());
     }
 }

@@ -7,7 +7,12 @@
 mod user;
 mod witness;
 
-use std::{fs, os::fd::OwnedFd, sync::Arc, time::Duration};
+use std::{
+    fs,
+    os::{fd::OwnedFd, unix::fs::MetadataExt},
+    sync::Arc,
+    time::Duration,
+};
 
 use hive_wire::AgentName;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -45,6 +50,7 @@ pub const PROMISES: &[(&str, Promise)] = &[
     ("output_is_kept_within_bounds", output_is_kept),
     ("what_cannot_run_leaves_nothing", what_cannot_run),
     ("agents_are_told_apart", agents_are_told_apart),
+    ("credentials_are_an_agents_own", credentials_are_its_own),
 ];
 
 /// Says that it is there, then waits without end.
@@ -340,4 +346,38 @@ fn agents_are_told_apart(subject: &dyn Subject) {
         runtime.stop(&spec.name, Duration::ZERO).expect("it stops");
     }
     witnesses.iter().for_each(Witness::is_alone);
+}
+
+/// An engine renews its login by a rename, which a file that is mounted by itself would refuse.
+fn credentials_are_its_own(subject: &dyn Subject) {
+    let runtime = subject.handle();
+    let nobody = subject.agent("ada", "true");
+    let inside = |spec: &AgentSpec| runtime.view(&spec.dirs).dirs.claude;
+    let script = format!(
+        "cd {:?} && umask 077 && echo new > .next && mv .next .credentials.json && echo done >&9",
+        inside(&nobody)
+    );
+    let ada = subject.agent("ada", &script);
+    let file = ada.dirs.claude.join(".credentials.json");
+    let owner = fs::metadata(&ada.dirs.claude).expect("it is there").uid();
+    fs::write(&file, "old").expect("it can be written");
+    let before = fs::metadata(&file).expect("it is there").ino();
+    let witness = Witness::of(&ada);
+    runtime.start(&ada).expect("it starts");
+    witness.hears("done");
+    witness.is_alone();
+    let after = fs::metadata(&file).expect("it is there");
+    assert_eq!(fs::read_to_string(&file).expect("text"), "new\n");
+    assert_ne!(after.ino(), before, "it was replaced whole");
+    assert_eq!((after.uid(), after.mode() & 0o777), (owner, 0o600));
+
+    let script = format!(
+        "[ -d {0:?} ] && ! [ -e {0:?}/.credentials.json ] && echo alone >&9",
+        inside(&subject.agent("bob", "true"))
+    );
+    let bob = subject.agent("bob", &script);
+    let witness = Witness::of(&bob);
+    runtime.start(&bob).expect("it starts");
+    witness.hears("alone");
+    witness.is_alone();
 }

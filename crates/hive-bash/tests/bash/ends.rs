@@ -65,6 +65,8 @@ async fn a_task_that_kills_its_guard_is_found_by_the_daemon() {
                while [ ! -s other ]; do sleep 0.05; done; kill -9 $PPID; sleep 1000";
     let task = bash.finish(cmd).await;
     assert_eq!(task["status"], "interrupted", "{task}");
+    let summary = task["summary"].as_str().unwrap();
+    assert!(summary.contains("stood over it was killed"), "{summary}");
     gone(bench.pid_in("shell").await).await;
     gone(bench.pid_in("other").await).await;
     // And the daemon goes on.

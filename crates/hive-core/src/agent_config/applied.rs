@@ -64,8 +64,8 @@ impl Configs {
         });
         // What was applied was checked; an older rule may have allowed what a newer one does not.
         read.unwrap_or_else(|error| {
-            tracing::error!(agent = %name, error = %format!("{error:#}"), "its applied configuration cannot be read; it gets the defaults");
-            AgentConfig::default()
+            tracing::error!(agent = %name, error = %format!("{error:#}"), "its applied configuration cannot be read; it gets the model, its parent and the operator, and nobody else");
+            AgentConfig::closed()
         })
     }
 

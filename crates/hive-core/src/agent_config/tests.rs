@@ -269,7 +269,6 @@ fn t29_what_does_not_fit_together_is_refused() {
     let svg = "<svg/>";
     for (files, expected) in [
         (&[("x", "")][..], "there is no agent.toml"),
-        (&[("agent.toml", ""), ("agent.nix", "{}")], "keep one"),
         (
             &[("agent.toml", "icon = \"i.svg\"")],
             "there is no file `i.svg`",
@@ -339,6 +338,21 @@ fn t29_what_does_not_fit_together_is_refused() {
 }
 
 #[test]
+fn n2_an_agent_toml_beside_agent_nix_says_what_the_host_enforces() {
+    let both = |toml: &str| {
+        let files = tree(&[("agent.nix", "{ }"), ("agent.toml", toml)]);
+        read(&files, Path::new(ROOT)).map(|declared| declared.config())
+    };
+    for runtime in ["", "runtime = \"nixos\"\n"] {
+        let config = both(&format!("{runtime}allowed_recipients = [\"bob\"]\n")).unwrap();
+        assert_eq!(config.runtime, Runtime::Nixos);
+        assert!(config.may_write_to("bob") && !config.may_write_to("cid"));
+    }
+    let error = both("runtime = \"bwrap\"\n").unwrap_err().to_string();
+    assert!(error.contains("agent.toml says `bwrap`"), "{error}");
+}
+
+#[test]
 fn c14_tool_groups_are_wishes_only() {
     let config = AgentConfig::parse("tool_groups = [\"lifecycle\"]").unwrap();
     assert_eq!(config.wishes(), ["tool groups: lifecycle"]);
@@ -367,4 +381,36 @@ fn the_first_configuration_is_a_legal_one() {
         AgentConfig::parse(&first("ada", &[])).unwrap(),
         AgentConfig::default()
     );
+}
+
+#[test]
+fn m2_a_configuration_that_cannot_be_read_permits_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let repos = crate::repos::Repos::new(dir.path());
+    repos.prepare().unwrap();
+    let configs = Configs::new(repos.clone(), dir.path());
+    let name = "ada".parse().unwrap();
+    assert_eq!(*configs.get(&name), AgentConfig::default(), "it has none");
+    let text = "allowed_recipients = [\"bob\"]\n";
+    repos
+        .apply(&name, &tree(&[(AGENT_TOML, text)]), "one")
+        .unwrap();
+    assert!(configs.reload(&name).may_write_to("bob"));
+    // As a newer rule would refuse it, and as a damaged disk leaves it.
+    let unread = "allowed_recipients = [\"bob\"]\nno_such_option = 1\n";
+    repos
+        .apply(&name, &tree(&[(AGENT_TOML, unread)]), "two")
+        .unwrap();
+    let strict = configs.reload(&name);
+    std::fs::write(
+        repos.applied_dir(&name).join("repo.git/refs/heads/applied"),
+        "rubbish",
+    )
+    .unwrap();
+    for config in [strict, configs.reload(&name)] {
+        assert!(!config.may_write_to("bob") && !config.may_write_to("cid"));
+        assert!(config.may_write_to("operator"));
+        assert_eq!(config.network, Network::None);
+        assert!(!config.user.passwordless_sudo.0);
+    }
 }

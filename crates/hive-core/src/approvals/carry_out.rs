@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use hive_store::sqlite::Approval;
 use hive_wire::{
-    AgentName, ErrorCode, WireError,
+    AgentName, ApprovalId, ErrorCode, WireError,
     approval::ApprovalKind,
     host::{AgentState, Spawn},
 };
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::{
     content::{self, Content, Subject},
-    kind, news, storage, upkeep,
+    kind, news, storage,
 };
 use crate::{
     host_commands::{Host, spawn},
@@ -76,8 +76,14 @@ fn subject(
 pub(super) async fn carry_out(host: &Arc<Host>, approval: Approval) -> Result<Approval, WireError> {
     let (what, agent) = subject(&approval.request)?;
     let done = match what {
-        ApprovalKind::Spawn => make_agent(host, &approval, &agent).await?,
-        ApprovalKind::Apply => apply(host, &approval, &agent).await?,
+        ApprovalKind::Spawn => make_agent(host, &approval, &agent).await,
+        ApprovalKind::Apply => apply(host, &approval, &agent).await,
+    };
+    let done = match done {
+        Ok(done) => done,
+        Err(error) if is_ours(&error) => return Err(error),
+        // Trying again would not help: its agent was destroyed meanwhile, say.
+        Err(error) => Err(error.to_string()),
     };
     hive_store::failpoint!("approvals::before_settled");
     let id = approval.id;
@@ -87,7 +93,7 @@ pub(super) async fn carry_out(host: &Arc<Host>, approval: Approval) -> Result<Ap
         Ok(settled)
     });
     let settled = settle.await?;
-    upkeep::forget(host, &settled).await;
+    host.approvals.drop_unneeded().await;
     Ok(settled)
 }
 
@@ -129,12 +135,7 @@ async fn make_agent(
             model: config.model.as_ref().map(|model| model.as_str().to_owned()),
         };
         hive_store::failpoint!("approvals::before_effect");
-        let made = spawn::create(Arc::clone(host), command, content.tree, &message).await;
-        let row = match made {
-            Ok(row) => row,
-            Err(error) if is_ours(&error) => return Err(error),
-            Err(error) => return Ok(Err(error.to_string())),
-        };
+        let row = spawn::create(Arc::clone(host), command, content.tree, &message).await?;
         if row.state == AgentState::Failed {
             return Ok(Err(format!(
                 "`{agent}` is made, but does not run: {}",
@@ -160,7 +161,7 @@ async fn apply(
     approval: &Approval,
     agent: &AgentName,
 ) -> Result<Done, WireError> {
-    let (message, undone) = (message(approval), rollback_message(approval));
+    let (message, undone) = (message(approval), rollback_message(approval.id));
     let name = agent.clone();
     let applied = host
         .approvals
@@ -178,12 +179,10 @@ async fn apply(
         return Ok(Err(note));
     }
     if stands != Some(message.as_str()) {
-        let content = match content_now(host, approval).await {
-            Ok(content) if content.hash == approval.request.hash => content,
-            Ok(_) => return Ok(Err("what is applied changed in between".to_owned())),
-            Err(error) if is_ours(&error) => return Err(error),
-            Err(error) => return Ok(Err(error.to_string())),
-        };
+        let content = content_now(host, approval).await?;
+        if content.hash != approval.request.hash {
+            return Ok(Err("what is applied changed in between".to_owned()));
+        }
         hive_store::failpoint!("approvals::before_effect");
         write(host, agent, content.tree, message).await?;
         hive_store::failpoint!("approvals::applied");
@@ -210,7 +209,7 @@ async fn roll_back(
         return Ok(format!("{problem}; there is nothing to go back to"));
     };
     let problem = hive_wire::text::shorten(problem, 1_000);
-    let message = format!("{undone}: it does not come up: {problem}");
+    let message = format!("{undone} it does not come up: {problem}");
     write(host, agent, tree, message).await?;
     let again = settle_into(host, agent).await?;
     let ending = match again {
@@ -335,6 +334,22 @@ fn message(approval: &Approval) -> String {
 }
 
 /// The beginning of what it says when the change was undone.
-fn rollback_message(approval: &Approval) -> String {
-    format!("rolled back approval {}", approval.id)
+fn rollback_message(id: ApprovalId) -> String {
+    // With its end: approval 1 is not approval 12.
+    format!("rolled back approval {id}:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c5_a_rollback_of_one_approval_is_not_that_of_another() {
+        let said = |id| format!("{} it does not come up", rollback_message(ApprovalId(id)));
+        for (id, other) in [(1, 12), (12, 1), (2, 21), (10, 100)] {
+            assert!(said(id).starts_with(&rollback_message(ApprovalId(id))));
+            let of_other = said(other).starts_with(&rollback_message(ApprovalId(id)));
+            assert!(!of_other, "{id} {other}");
+        }
+    }
 }

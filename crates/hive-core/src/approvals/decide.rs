@@ -47,7 +47,7 @@ pub(crate) async fn deny(host: Arc<Host>, command: Deny) -> Result<Decided, Wire
     let _alone = host.approvals.deciding.lock().await;
     let id = command.approval_id;
     let approval = decide(&host, id, None, ApprovalState::Denied, command.note).await?;
-    upkeep::forget(&host, &approval).await;
+    host.approvals.drop_unneeded().await;
     Ok(decided(approval))
 }
 
@@ -84,22 +84,16 @@ async fn renew_when_stale(host: &Arc<Host>, approval: &Approval) -> Result<(), W
     if now.hash == approval.request.hash {
         return Ok(());
     }
-    let (id, old) = (approval.id, approval.request.hash.clone());
+    let id = approval.id;
     let content::Content {
         tree, diff, hash, ..
     } = now;
-    let kept = hash.clone();
+    let new = hash.clone();
     host.approvals
-        .on_disk(move |repos| {
-            let keep = repos.keep_request(&kept, &tree);
-            keep.map_err(|error| super::storage(&error))
+        .keep(&hash, tree, move |desk| {
+            desk.store(|tx| tx.renew_approval(id, &diff, &new))
         })
         .await?;
-    let new = hash.clone();
-    host.broker
-        .run(move |desk| desk.store(|tx| tx.renew_approval(id, &diff, &new)))
-        .await?;
-    host.approvals.repos.drop_request(&old);
     Err(WireError::new(
         ErrorCode::Conflict,
         format!("approval {id} has changed since it was looked at: its hash is {hash}"),

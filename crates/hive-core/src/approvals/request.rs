@@ -76,18 +76,14 @@ impl Approvals {
             .await?;
         let (root, agent, place) = (self.root.clone(), name.clone(), parent.clone());
         let content = self
-            .on_disk(move |repos| {
+            .on_disk(move |_| {
                 let subject = Subject {
                     kind: ApprovalKind::Spawn,
                     agent: &agent,
                     parent: place.as_ref().map(AgentName::as_str),
                     base: &Tree::default(),
                 };
-                let content = content::of(subject, Tree::of(AGENT_TOML, text), &root)?;
-                repos
-                    .keep_request(&content.hash, &content.tree)
-                    .map_err(|error| storage(&error))?;
-                Ok(content)
+                content::of(subject, Tree::of(AGENT_TOML, text), &root)
             })
             .await?;
         let request = Request {
@@ -160,9 +156,6 @@ impl Approvals {
                 }
                 let content = content::of(subject, imported.tree, &root)?;
                 same_runtime(&agent, &content)?;
-                repos
-                    .keep_request(&content.hash, &content.tree)
-                    .map_err(|error| storage(&error))?;
                 Ok((imported.commit, content))
             })
             .await?;
@@ -197,14 +190,17 @@ impl Approvals {
         request: Request,
         content: Content,
     ) -> Result<ApprovalRequested, WireError> {
-        self.broker
-            .run(move |desk| match &who {
-                Requester::Agent(name) => {
-                    once.run(desk, name, |desk| write_down(desk, &who, &request, content))
-                }
-                Requester::Operator => write_down(desk, &who, &request, content),
-            })
-            .await
+        let Content {
+            tree, diff, hash, ..
+        } = content;
+        let shown = (diff, hash.clone());
+        self.keep(&hash, tree, move |desk| match &who {
+            Requester::Agent(name) => {
+                once.run(desk, name, |desk| write_down(desk, &who, &request, shown))
+            }
+            Requester::Operator => write_down(desk, &who, &request, shown),
+        })
+        .await
     }
 }
 
@@ -221,7 +217,7 @@ fn write_down(
     desk: &mut Desk<'_>,
     who: &Requester,
     request: &Request,
-    content: Content,
+    (diff, hash): (String, String),
 ) -> Result<ApprovalRequested, WireError> {
     let limits = &desk.config.limits;
     let limit = limits.approvals_per_agent;
@@ -232,8 +228,8 @@ fn write_down(
         agent: request.agent.to_string(),
         requested_by: who.label().to_owned(),
         commit_ref: request.commit.clone(),
-        diff: content.diff,
-        hash: content.hash,
+        diff,
+        hash,
         reason: request.reason.clone(),
         parent: request.parent.as_ref().map(AgentName::to_string),
         expires_at: Some(expires_at),

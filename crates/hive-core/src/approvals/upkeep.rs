@@ -1,5 +1,5 @@
-//! Requests that fall out: agents that are gone, content that nobody needs, and what a crash left
-//! between a decision and its effect.
+//! Requests that fall out because their agent is gone, and what a crash left between a decision and
+//! its effect.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) async fn take_up(host: &Arc<Host>) {
         }
         Err(error) => tracing::error!(%error, "cannot tell what was decided before"),
     }
-    drop_unneeded(host).await;
+    host.approvals.drop_unneeded().await;
 }
 
 /// Fails requests whose agent is gone, so that they fall out of the list and stay for audit.
@@ -62,10 +62,10 @@ pub(super) async fn check_orphan(host: &Arc<Host>, approval: &Approval) -> Resul
         let failed = desk.store(|tx| tx.decide(id, None, ApprovalState::Failed, ORPHAN))?;
         desk.agenda_changed();
         news::resolved(desk, &failed);
-        Ok(failed)
+        Ok(())
     });
-    let failed = settle.await?;
-    forget(host, &failed).await;
+    settle.await?;
+    host.approvals.drop_unneeded().await;
     Err(WireError::new(
         ErrorCode::Conflict,
         format!("approval {id} has failed: {ORPHAN}"),
@@ -90,43 +90,4 @@ async fn is_orphan(host: &Arc<Host>, approval: &Approval) -> Result<bool, WireEr
     host.approvals
         .on_disk(move |repos| Ok(!state.is_dir() || !repos.has_proposal(&name)))
         .await
-}
-
-/// Drops what a settled request asked for, unless another one asks for the same.
-pub(super) async fn forget(host: &Arc<Host>, approval: &Approval) {
-    let hash = approval.request.hash.clone();
-    let needed = host.broker.run(needed).await;
-    if needed.is_ok_and(|needed| !needed.contains(&hash)) {
-        let dropped = host.approvals.on_disk(move |repos| {
-            repos.drop_request(&hash);
-            Ok(())
-        });
-        if let Err(error) = dropped.await {
-            tracing::warn!(%error, "cannot drop what a request asked for");
-        }
-    }
-}
-
-async fn drop_unneeded(host: &Arc<Host>) {
-    let Ok(needed) = host.broker.run(needed).await else {
-        return;
-    };
-    let dropped = host.approvals.on_disk(move |repos| {
-        let kept = repos.kept_requests().into_iter();
-        kept.filter(|hash| !needed.contains(hash))
-            .for_each(|hash| repos.drop_request(&hash));
-        Ok(())
-    });
-    if let Err(error) = dropped.await {
-        tracing::warn!(%error, "cannot drop what requests asked for");
-    }
-}
-
-/// The hashes that requests still need.
-fn needed(desk: &mut crate::broker::Desk<'_>) -> Result<Vec<String>, WireError> {
-    desk.store(|tx| {
-        let mut open = tx.pending_approvals()?;
-        open.extend(tx.approvals_to_carry_out()?);
-        Ok(open.into_iter().map(|one| one.request.hash).collect())
-    })
 }

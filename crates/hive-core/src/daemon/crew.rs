@@ -218,7 +218,8 @@ pub(super) async fn muster(host: &Arc<Host>, means: &Means, agents: &[AgentRecor
     }
 }
 
-/// Gives an agent of an earlier version its repositories, with what it was made with.
+/// Gives an agent of an earlier version its repositories, with what it was made with, and any agent
+/// the files that are applied: the last daemon may have ended before they were in their place.
 async fn ensure_repos(host: &Host, agent: &AgentRecord) -> Result<(), WireError> {
     if agent.runtime == Runtime::None {
         return Ok(());
@@ -229,7 +230,10 @@ async fn ensure_repos(host: &Host, agent: &AgentRecord) -> Result<(), WireError>
         .on_disk(move |repos| {
             let ensure = || -> anyhow::Result<()> {
                 let tree = match repos.applied(&name)? {
-                    Some(applied) => applied.tree,
+                    Some(applied) => {
+                        repos.put_right(&name, &applied.tree)?;
+                        applied.tree
+                    }
                     None => {
                         let wishes = [("engine", run.engine.as_str()), ("model", &run.model)];
                         let wishes: Vec<_> = wishes

@@ -84,9 +84,10 @@ async fn make_repos(
     let proposed = host.paths.proposed();
     host.approvals
         .on_disk(move |repos| {
+            // In this order: what lies in the way of the proposal stops all of it.
             let made = repos
-                .apply(&name, &tree, &message)
-                .and_then(|_| repos.first_proposal(&name, &tree));
+                .first_proposal(&name, &tree)
+                .and_then(|()| repos.apply(&name, &tree, &message));
             made.map_err(|error| approvals::storage(&error))?;
             supervisor::hand_on(&proposed, &proposed.join(name.as_str()))
                 .map_err(|error| approvals::storage(&error.into()))?;

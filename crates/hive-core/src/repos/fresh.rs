@@ -8,12 +8,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use gix_hash::ObjectId;
 use gix_object::{Kind, Write as _};
 use gix_odb::loose;
 use hive_wire::AgentName;
 use rustix::fs::{Mode as FileMode, OFlags, RenameFlags};
+use thiserror::Error;
 
 use super::{
     bare::{encode_commit, write_tree},
@@ -26,6 +27,11 @@ use super::{
 const BRANCH: &str = "main";
 /// Who made the first commit.
 const AUTHOR: &str = "hyperhive <hyperhive@hive.invalid>";
+
+/// The root agent has put something else where a repository belongs.
+#[derive(Debug, Error)]
+#[error("{} is in the way of a new repository: move it elsewhere", .0.display())]
+pub(crate) struct InTheWay(PathBuf);
 
 /// Puts a repository with one commit to `proposed/<name>/config`, unless one is there.
 pub(super) fn place(
@@ -53,11 +59,7 @@ pub(super) fn place(
     match moved.map_err(io::Error::from) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let there: PathBuf = proposed.join(name.as_str());
-            bail!(
-                "{} is in the way of a new repository: move it elsewhere",
-                there.display()
-            )
+            Err(InTheWay(proposed.join(name.as_str())).into())
         }
         Err(error) => Err(error).context("cannot put the repository into its place"),
     }

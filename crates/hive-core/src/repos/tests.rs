@@ -429,3 +429,76 @@ fn c5_a_request_is_kept_under_its_hash_until_it_is_settled() {
     assert!(stage.repos.requested(&hash).is_err());
     assert!(stage.repos.kept_requests().is_empty());
 }
+
+#[test]
+fn c6_what_a_crash_left_half_done_is_removed_at_the_next_start() {
+    let stage = Stage::new();
+    let tree = Tree::of("agent.toml", "");
+    let hash = tree.hash(&["apply", "ada"]);
+    stage.repos.keep_request(&hash, &tree).unwrap();
+    let requests = stage.dir.path().join("requests");
+    for left in ["import-abc/objects/pack", "request-x/repo", "first-1"] {
+        fs::create_dir_all(requests.join(left)).unwrap();
+    }
+    stage.repos.prepare().unwrap();
+    assert_eq!(fs::read_dir(&requests).unwrap().count(), 1);
+    assert_eq!(stage.repos.requested(&hash).unwrap(), tree);
+}
+
+#[test]
+fn c6_a_name_of_a_file_and_a_directory_is_refused() {
+    let stage = Stage::new();
+    use gix_object::Write as _;
+    let objects =
+        gix_odb::loose::Store::at(stage.config().join(".git/objects"), gix_hash::Kind::Sha1);
+    let blob = stage.git(&["hash-object", "-w", "agent.toml"]);
+    let blob = gix_hash::ObjectId::from_hex(blob.as_bytes()).unwrap();
+    let entry = |mode: &str, name: &str, id: &gix_hash::ObjectId| {
+        let mut entry = format!("{mode} {name}\0").into_bytes();
+        entry.extend_from_slice(id.as_slice());
+        entry
+    };
+    let write = |kind, bytes: &[u8]| objects.write_buf(kind, bytes).unwrap();
+    let inner = write(gix_object::Kind::Tree, &entry("100644", "b", &blob));
+    let both = [
+        entry("100644", "a", &blob),
+        entry("100644", "agent.toml", &blob),
+        entry("40000", "a", &inner),
+    ]
+    .concat();
+    let tree = write(gix_object::Kind::Tree, &both);
+    let commit = format!("tree {tree}\nauthor a <a> 0 +0000\ncommitter a <a> 0 +0000\n\nx\n");
+    let commit = write(gix_object::Kind::Commit, commit.as_bytes());
+    let error = stage.refusal(&commit.to_string());
+    assert!(error.contains("a file and a directory at once"), "{error}");
+}
+
+#[test]
+fn c6_files_that_a_crash_left_behind_are_put_right() {
+    let stage = Stage::new();
+    let files = stage.repos.files(&stage.name);
+    let mut tree = Tree::of("agent.toml", "model = \"opus\"\n");
+    let script = File {
+        mode: Mode::Executable,
+        content: b"#!/bin/sh\n".to_vec(),
+    };
+    tree.add("bin/run.sh".to_owned(), script).unwrap();
+    stage.repos.apply(&stage.name, &tree, "one").unwrap();
+    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+    let before = inode(&files);
+    stage.repos.put_right(&stage.name, &tree).unwrap();
+    assert_eq!(inode(&files), before, "what is right is left alone");
+    let harms: [&dyn Fn(); 5] = [
+        &|| fs::rename(&files, files.with_file_name("config.old")).unwrap(),
+        &|| fs::write(files.join("agent.toml"), "model = \"haiku\"\n").unwrap(),
+        &|| fs::write(files.join("another"), "").unwrap(),
+        &|| fs::remove_file(files.join("bin/run.sh")).unwrap(),
+        &|| fs::set_permissions(files.join("bin/run.sh"), Permissions::from_mode(0o600)).unwrap(),
+    ];
+    for harm in harms {
+        harm();
+        assert!(!tree.is_at(&files));
+        stage.repos.put_right(&stage.name, &tree).unwrap();
+        assert!(tree.is_at(&files));
+    }
+}

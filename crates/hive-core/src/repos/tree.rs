@@ -2,9 +2,9 @@
 
 use std::{
     collections::{BTreeMap, btree_map},
-    fs::{DirBuilder, OpenOptions},
+    fs::{self, DirBuilder, OpenOptions},
     io::Write,
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::Path,
 };
 
@@ -77,6 +77,9 @@ impl Tree {
     pub(crate) fn add(&mut self, path: String, file: File) -> Result<(), String> {
         check_path(&path)?;
         check_size(&path, file.content.len() as u64)?;
+        if self.clashes(&path) {
+            return Err(format!("`{path}` is a file and a directory at once"));
+        }
         self.bytes += file.content.len();
         if self.bytes > MAX_BYTES {
             return Err(format!(
@@ -91,6 +94,17 @@ impl Tree {
             None => Ok(()),
             Some(_) => Err("it has two files of one name".to_owned()),
         }
+    }
+
+    /// Whether a file is where this path needs a directory, or the other way round.
+    fn clashes(&self, path: &str) -> bool {
+        let beneath = format!("{path}/");
+        let mut after = self.files.range(beneath.clone()..);
+        let is_dir = after
+            .next()
+            .is_some_and(|(next, _)| next.starts_with(&beneath));
+        let mut dirs = path.match_indices('/').map(|(at, _)| &path[..at]);
+        is_dir || dirs.any(|dir| self.files.contains_key(dir))
     }
 
     /// One file.
@@ -128,6 +142,31 @@ impl Tree {
             part(&file.content);
         }
         hex(&hasher.finalize())
+    }
+
+    /// Whether these files and no others lie in a directory of the host's own.
+    pub(crate) fn is_at(&self, dir: &Path) -> bool {
+        let mut count = 0;
+        let mut dirs = vec![dir.to_path_buf()];
+        while let Some(dir) = dirs.pop() {
+            let Ok(entries) = fs::read_dir(dir) else {
+                return false;
+            };
+            for entry in entries {
+                match entry.and_then(|entry| Ok((entry.file_type()?, entry.path()))) {
+                    Ok((kind, path)) if kind.is_dir() => dirs.push(path),
+                    Ok(_) => count += 1,
+                    Err(_) => return false,
+                }
+            }
+        }
+        count == self.files.len()
+            && self.files.iter().all(|(path, file)| {
+                let path = dir.join(path);
+                let is_run = fs::metadata(&path).is_ok_and(|found| found.mode() & 0o100 != 0);
+                is_run == (file.mode == Mode::Executable)
+                    && fs::read(&path).is_ok_and(|content| content == file.content)
+            })
     }
 
     /// Writes the files into a directory that is not there yet.
@@ -269,6 +308,29 @@ mod tests {
             executable.hash(&["apply", "ada"]),
         ] {
             assert_ne!(base, other);
+        }
+    }
+
+    #[test]
+    fn c6_no_path_is_a_file_and_a_directory_at_once() {
+        let file = || File {
+            mode: Mode::Plain,
+            content: Vec::new(),
+        };
+        for (one, other, clash) in [
+            ("a", "a/b", true),
+            ("a/b", "a", true),
+            ("a/b/c/d", "a/b", true),
+            ("a/b", "a/b/c/d", true),
+            ("a", "a-b/c", false),
+            ("a-b/c", "a", false),
+            ("a/b", "a/c", false),
+            ("b/a", "a", false),
+        ] {
+            let mut tree = Tree::default();
+            tree.add(one.into(), file()).unwrap();
+            let added = tree.add(other.into(), file());
+            assert_eq!(added.is_err(), clash, "{one} {other}: {added:?}");
         }
     }
 

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use hive_store::sqlite::AgentRecord;
 
 use super::Parts;
-use crate::{agent_config::AGENT_NIX, nix_flake};
+use crate::{
+    agent_config::{AGENT_NIX, AGENT_TOML},
+    nix_flake,
+};
 
 /// The variables of the harness that the host sets, whatever the container's own configuration.
 const OF_THE_HOST: [&str; 7] = [
@@ -37,6 +40,7 @@ pub(super) fn write(
     let hive = &parts.config.hive;
     let domain = hive.domain.as_deref().unwrap_or("hive.invalid");
     let repos = parts.configs.repos();
+    let files = repos.files(&agent.name);
     let flake = std::env::var("HYPERHIVE_FLAKE").unwrap_or_else(|_| "/etc/hyperhive".to_owned());
     nix_flake::write(
         &repos.applied_dir(&agent.name),
@@ -44,7 +48,8 @@ pub(super) fn write(
             name: agent.name.as_str(),
             address: &format!("{}@{domain}", agent.name),
             is_root: agent.name.as_str() == hive.root_agent,
-            has_nix: repos.files(&agent.name).join(AGENT_NIX).is_file(),
+            has_nix: files.join(AGENT_NIX).is_file(),
+            has_toml: files.join(AGENT_TOML).is_file(),
             hyperhive: &flake,
             env: &env,
         },

@@ -10,14 +10,14 @@ use crate::{
 };
 
 /// A hive with a root agent, and `ada`.
-struct Stage {
-    crew: Crew,
+pub(crate) struct Stage {
+    pub(crate) crew: Crew,
     /// What keeps harnesses connected.
     polls: Vec<Peer>,
 }
 
 impl Stage {
-    async fn new(config: &str) -> Self {
+    pub(crate) async fn new(config: &str) -> Self {
         let crew = Crew::led_by("ruth", config).await;
         let shows = format!("env | sort > env; {WAITS}");
         crew.script("ada", &shows);
@@ -31,7 +31,7 @@ impl Stage {
     }
 
     /// Stands in for an agent's harness that asks for work.
-    fn connect(&mut self, agent: &str) {
+    pub(crate) fn connect(&mut self, agent: &str) {
         let mut poll = self.crew.hive.peer(agent);
         poll.say(&json!({"cmd":"control","wait_seconds":180,"hello":true,"id":1}));
         let status = poll.ask(&json!({"cmd":"status","id":2}));
@@ -39,21 +39,21 @@ impl Stage {
         self.polls.push(poll);
     }
 
-    fn disconnect(&mut self) {
+    pub(crate) fn disconnect(&mut self) {
         self.polls.clear();
     }
 
-    fn ruth(&self, request: &Value) -> Value {
+    pub(crate) fn ruth(&self, request: &Value) -> Value {
         self.crew.hive.peer("ruth").ask(request)
     }
 
-    fn config(&self, agent: &str) -> PathBuf {
+    pub(crate) fn config(&self, agent: &str) -> PathBuf {
         let proposed = self.crew.hive.root().join("state/proposed");
         proposed.join(agent).join("config")
     }
 
     /// Commits a new `agent.toml` as the root agent would; the commit.
-    fn commit(&self, agent: &str, text: &str) -> String {
+    pub(crate) fn commit(&self, agent: &str, text: &str) -> String {
         fs::write(self.config(agent).join("agent.toml"), text).unwrap();
         self.git(agent, &["add", "-A"]);
         self.git(agent, &["commit", "-q", "-m", "change"]);
@@ -74,22 +74,22 @@ impl Stage {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    fn request(&self, agent: &str, commit_ref: &str) -> Value {
+    pub(crate) fn request(&self, agent: &str, commit_ref: &str) -> Value {
         self.ruth(&json!({"cmd":"request_apply_commit","agent":agent,"commit_ref":commit_ref}))
     }
 
-    fn pending(&self) -> Vec<Value> {
+    pub(crate) fn pending(&self) -> Vec<Value> {
         let list = self.crew.hive.cli_json(&["pending"]);
         list["approvals"].as_array().unwrap().clone()
     }
 
-    fn approval(&self, id: &str) -> Value {
+    pub(crate) fn approval(&self, id: &str) -> Value {
         let list = self.crew.hive.cli_json(&["pending", id]);
         list["approvals"][0].clone()
     }
 
     /// The helper events that the root agent was sent and has not seen yet.
-    fn news(&self) -> Vec<Value> {
+    pub(crate) fn news(&self) -> Vec<Value> {
         let request = json!({"cmd":"recv","max":32,"wait_seconds":0});
         let received = ok(self.ruth(&request));
         let messages = received["messages"].as_array().unwrap().iter();
@@ -99,7 +99,7 @@ impl Stage {
             .collect()
     }
 
-    fn applied(&self, agent: &str) -> String {
+    pub(crate) fn applied(&self, agent: &str) -> String {
         let applied = self.crew.hive.root().join("state/applied");
         fs::read_to_string(applied.join(agent).join("config/agent.toml")).unwrap()
     }
@@ -124,7 +124,7 @@ impl Stage {
     }
 }
 
-fn id(requested: &Value) -> String {
+pub(crate) fn id(requested: &Value) -> String {
     ok(requested.clone())["approval_id"]
         .as_i64()
         .unwrap()
@@ -558,6 +558,11 @@ async fn c5_a_crash_after_the_decision_is_made_good() {
 #[tokio::test]
 async fn c5_a_crash_before_the_effect_is_made_good() {
     crash_at("approvals::before_effect").await;
+}
+
+#[tokio::test]
+async fn c5_a_crash_in_the_middle_of_the_effect_is_made_good() {
+    crash_at("repos::committed").await;
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod abuse;
 mod abuse_memory;
 mod agents;
 mod approvals;
+mod approvals_content;
 mod cli;
 #[cfg(feature = "mcp-fixtures")]
 mod conformance;
@@ -24,6 +25,7 @@ mod limits;
 mod loose_ends;
 mod mail;
 mod mcp;
+mod own_files;
 mod pages;
 mod peer;
 mod reports;

@@ -12,6 +12,7 @@ mod bash;
 mod every_tool;
 mod gateway;
 mod limits;
+mod own_claude;
 mod plugs;
 mod sessions;
 mod stage;

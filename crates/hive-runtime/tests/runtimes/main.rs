@@ -29,6 +29,7 @@ macro_rules! promises {
             output_is_kept_within_bounds,
             what_cannot_run_leaves_nothing,
             agents_are_told_apart,
+            credentials_are_an_agents_own,
         );
     };
     ($kind:expr; $($name:ident),+ $(,)?) => {
