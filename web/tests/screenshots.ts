@@ -1,8 +1,7 @@
 // Pictures of the pages, of a hive made for it: node --import tsx tests/screenshots.ts OUT_DIR [light]
 // Agents are spoken for by this script, so that the pictures are the same on every machine.
 
-import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, launch, live, open, type Page } from "./browser/browser.ts";
 import { Hive } from "./browser/hive.ts";
@@ -54,13 +53,8 @@ async function propose(hive: Hive): Promise<void> {
     const { agents } = await hive.call("list");
     return agents.some((agent: { name: string; state: string; unread: number }) => agent.name === "cleo" && agent.state === "idle" && agent.unread === 0);
   });
-  const dir = join(hive.root, "state/proposed/cleo/config");
-  const git = (...args: string[]): string => execFileSync("git", ["-C", dir, "-c", "user.name=ruth", "-c", "user.email=ruth@example.test", ...args], { encoding: "utf8" });
-  writeFileSync(join(dir, "agent.toml"), '# cleo keeps the dependencies up to date\nmodel = "sonnet"\ntool_groups = ["messaging", "meta", "inbox", "web_tools"]\n\n[limits]\nmemory_mib = 4096\n');
-  git("add", "-A");
-  git("commit", "-qm", "cleo: the web, and a larger model");
-  await hive.call("set_permissions", { name: "cleo", grant: ["approvals"] });
-  await hive.peer("cleo").ask("request_apply_commit", { agent: "cleo", commit_ref: git("rev-parse", "HEAD").trim(), reason: "I have to read the changelog of a dependency." });
+  const config = '# cleo keeps the dependencies up to date\nmodel = "sonnet"\ntool_groups = ["messaging", "meta", "inbox", "web_tools"]\n\n[limits]\nmemory_mib = 4096\n';
+  await hive.propose("cleo", { "agent.toml": config }, "I have to read the changelog of a dependency.");
 }
 
 const [hive, browser] = await Promise.all([Hive.start({ scenario: "pages.toml" }), launch()]);

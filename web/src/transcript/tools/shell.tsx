@@ -1,6 +1,7 @@
 // Commands: what was run, and what it wrote.
 
 import { Folded } from "../folded.tsx";
+import { isLong } from "../headlines.ts";
 import { fields, number, text, type ToolResult } from "../rows.ts";
 import { Plain } from "./plain.tsx";
 import type { Renderer } from "./tool.ts";
@@ -15,7 +16,7 @@ function parsed(result: ToolResult): Record<string, unknown> | undefined {
 }
 
 function Long({ command }: { command: string }) {
-  return command.includes("\n") || command.length > 160 ? <pre class="command">{command}</pre> : null;
+  return isLong(command) ? <pre class="command">{command}</pre> : null;
 }
 
 export const Bash: Renderer = ({ input, result }) => (
