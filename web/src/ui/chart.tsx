@@ -38,7 +38,7 @@ export function Chart({ title, days, series, format }: { title: string; days: st
         {days.map((day, index) => {
           let top = HEIGHT;
           return (
-            <g key={day}>
+            <g key={index}>
               {shown.map((one, number) => {
                 const height = most === 0 ? 0 : ((one.values[index] ?? 0) / most) * HEIGHT;
                 top -= height;

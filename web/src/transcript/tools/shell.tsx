@@ -6,6 +6,9 @@ import { fields, number, text, type ToolResult } from "../rows.ts";
 import { Plain } from "./plain.tsx";
 import type { Renderer } from "./tool.ts";
 
+/** How the first line of a task's text says that it failed. */
+const FAILED = /^task \d+: [^\n]*exit code (?!0\b)/;
+
 function parsed(result: ToolResult): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(result.text);
@@ -33,7 +36,7 @@ export const Task: Renderer = ({ input, result }) => {
     <>
       <Long command={text(input.cmd)} />
       {record === undefined ? (
-        <Plain result={result} terminal />
+        <Plain result={result && { ...result, failed: result.failed || FAILED.test(result.text) }} terminal />
       ) : (
         <div class={number(record.exit_code) === 0 ? "result" : "result bad"}>
           <p class="dim">{text(record.summary) || text(record.status)}</p>
