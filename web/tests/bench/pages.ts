@@ -87,7 +87,6 @@ async function firstPaint(hive: Hive, browser: Browser, agents: number): Promise
   const paints: number[] = [];
   const lives: number[] = [];
   for (let sample = 0; sample < (quick ? 3 : 7); sample++) {
-    const began = Date.now();
     const { page } = await open(browser, await hive.link());
     const opened = Date.now();
     await page.locator("table.fleet").waitFor();
@@ -95,7 +94,6 @@ async function firstPaint(hive: Hive, browser: Browser, agents: number): Promise
     lives.push(Date.now() - opened);
     paints.push(await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime ?? NaN));
     await page.context().close();
-    void began;
   }
   return { agents, first_contentful_paint_ms: round(quantile(paints, 0.5)), fleet_and_live_after_load_ms: round(quantile(lives, 0.5)) };
 }
