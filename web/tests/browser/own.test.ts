@@ -57,6 +57,7 @@ test("T29 T31 links and the mark are on the card and on the agent's page", async
 });
 
 test("T32 an agent's own page opens from here, in a sandbox: no storage, no API", async () => {
+  await page.goto(`${hive.address}/#/agent/ada`);
   const [own] = await Promise.all([page.context().waitForEvent("page"), page.getByRole("link", { name: "report.html" }).click()]);
   await own.locator("#said", { hasText: "storage:shut" }).waitFor();
   await own.locator("#said", { hasText: "api:shut" }).waitFor();
