@@ -1,8 +1,7 @@
 // Pictures of the pages, of a hive made for it: node --import tsx tests/screenshots.ts OUT_DIR [light]
 // Agents are spoken for by this script, so that the pictures are the same on every machine.
 
-import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { eventually, launch, live, open, type Page } from "./browser/browser.ts";
 import { Hive } from "./browser/hive.ts";
@@ -34,8 +33,12 @@ async function tell(hive: Hive): Promise<void> {
       });
     }
   }
-  await ada.post({ kind: "state", data: {} });
-  await ada.turn(
+}
+
+/** A turn to look at. */
+async function work(peer: Peer): Promise<void> {
+  await peer.ask("set_status", { text: "testing the third migration" });
+  await peer.turn(
     "operator", "Please write a test for the third migration, and tell bob.",
     { type: "assistant", message: { id: "m1", usage: { input_tokens: 1200, cache_read_input_tokens: 21_000, output_tokens: 64 }, content: [{ type: "thinking", thinking: "First the migration itself." }] } },
     called("t1", "Read", { file_path: "/state/migrations/0003.sql" }), returned("t1", "1\tCREATE TABLE reminders (\n2\t  id INTEGER PRIMARY KEY,\n3\t  agent TEXT NOT NULL,\n4\t  due_at INTEGER NOT NULL\n5\t);"),
@@ -49,18 +52,16 @@ async function tell(hive: Hive): Promise<void> {
 
 /** An agent that really runs, with a change of its configuration that waits. */
 async function propose(hive: Hive): Promise<void> {
-  await hive.cli("spawn", "cleo", "--runtime", "process");
+  await hive.cli("spawn", "cleo");
   await eventually("it is idle", async () => {
     const { agents } = await hive.call("list");
     return agents.some((agent: { name: string; state: string; unread: number }) => agent.name === "cleo" && agent.state === "idle" && agent.unread === 0);
   });
-  const dir = join(hive.root, "state/proposed/cleo/config");
-  const git = (...args: string[]): string => execFileSync("git", ["-C", dir, "-c", "user.name=ruth", "-c", "user.email=ruth@example.test", ...args], { encoding: "utf8" });
-  writeFileSync(join(dir, "agent.toml"), '# cleo keeps the dependencies up to date\nmodel = "sonnet"\ntool_groups = ["messaging", "meta", "inbox", "web_tools"]\n\n[limits]\nmemory_mib = 4096\n');
-  git("add", "-A");
-  git("commit", "-qm", "cleo: the web, and a larger model");
-  await hive.call("set_permissions", { name: "cleo", grant: ["approvals"] });
-  await hive.peer("cleo").ask("request_apply_commit", { agent: "cleo", commit_ref: git("rev-parse", "HEAD").trim(), reason: "I have to read the changelog of a dependency." });
+  const config = '# cleo keeps the dependencies up to date\nmodel = "sonnet"\ntool_groups = ["messaging", "meta", "inbox", "web_tools"]\n\n[limits]\nmemory_mib = 4096\n';
+  await hive.propose("cleo", { "agent.toml": config }, "I have to read the changelog of a dependency.");
+  const peer = hive.peer("cleo");
+  await work(peer);
+  peer.close();
 }
 
 const [hive, browser] = await Promise.all([Hive.start({ scenario: "pages.toml" }), launch()]);
@@ -83,14 +84,14 @@ try {
     await page.goto(`${hive.address}/#/${place}`);
     await shoot(page, place);
   }
-  await page.goto(`${hive.address}/#/agent/ada`);
+  await page.goto(`${hive.address}/#/agent/cleo`);
   await page.locator(".row.end").waitFor();
   await page.locator(".row.tool details.result summary, .row.tool .detail details:not([open]) summary").first().click().catch(() => undefined);
   await shoot(page, "agent");
   const phone = await open(browser, await hive.link(), { viewport: { width: 360, height: 740 }, colorScheme: theme as "dark", isMobile: true, hasTouch: true });
   await live(phone.page);
   await shoot(phone.page, "dashboard-phone");
-  await phone.page.goto(`${hive.address}/#/agent/ada`);
+  await phone.page.goto(`${hive.address}/#/agent/cleo`);
   await phone.page.locator(".row.end").waitFor();
   await shoot(phone.page, "agent-phone");
   const door = await open(browser, hive.address, { colorScheme: theme as "dark" });

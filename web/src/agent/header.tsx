@@ -1,9 +1,11 @@
 // Who this agent is and how it stands.
 
+import type { ComponentChildren } from "preact";
 import type { AgentSnapshot } from "../api/types.ts";
 import { Action } from "../ui/action.tsx";
 import { ContextGauge, NoIsolation, StateBadge } from "../ui/badges.tsx";
 import { LinkState } from "../ui/link-state.tsx";
+import { Mark } from "../ui/mark.tsx";
 import { Ago } from "../ui/time.tsx";
 import type { AgentApi } from "./api.ts";
 
@@ -11,15 +13,24 @@ function time(at: string): string {
   return new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 }
 
-export function AgentHeader({ state, api, isAlone }: { state: AgentSnapshot; api: AgentApi; isAlone: boolean }) {
+interface Props {
+  state: AgentSnapshot;
+  api: AgentApi;
+  isAlone: boolean;
+  /** What else can be done to it. */
+  controls?: ComponentChildren;
+}
+
+export function AgentHeader({ state, api, isAlone, controls }: Props) {
   const busy = state.turn_state !== "idle" && state.connected;
   return (
     <header class="agent-header">
       <div class="who">
+        <Mark of={isAlone ? undefined : state.name} />
         <h1>{state.name}</h1>
         <StateBadge state={state.state} tool={state.current_tool} />
         {busy && state.turn_state_since !== null && <span class="dim">since <Ago at={state.turn_state_since} /></span>}
-        {state.rehearsed && (
+        {isAlone && state.rehearsed && (
           <span class="badge warn" title="A scripted model answers. No key is used and nothing is billed.">
             rehearsed model
           </span>
@@ -63,6 +74,7 @@ export function AgentHeader({ state, api, isAlone }: { state: AgentSnapshot; api
         >
           New session
         </Action>
+        {controls}
       </div>
     </header>
   );

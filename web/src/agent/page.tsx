@@ -1,6 +1,7 @@
 // One agent, live: who it is, what it does, and a box to write to it.
 
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { ApiError } from "../api/client.ts";
 import type { Feed } from "../api/feed.ts";
@@ -25,6 +26,8 @@ interface Props {
   name?: string;
   /** The event to show first, such as `e123`. */
   event?: string | undefined;
+  /** Further buttons, of a page that may do more. */
+  controls?: ComponentChildren;
 }
 
 function Trouble({ error }: { error: unknown }) {
@@ -42,7 +45,7 @@ function Trouble({ error }: { error: unknown }) {
   );
 }
 
-export function AgentPage({ feed, base, name, event }: Props) {
+export function AgentPage({ feed, base, name, event, controls }: Props) {
   const api = useMemo(() => new AgentApi(base), [base]);
   const live = useMemo(() => new Live(api, feed, name), [api]);
   const wanted = /^e\d+/.test(event ?? "") ? event : undefined;
@@ -63,7 +66,7 @@ export function AgentPage({ feed, base, name, event }: Props) {
   const idle = now.state === "stopped" || now.state === "failed";
   return (
     <main class="agent-page" id="content" tabIndex={-1}>
-      <AgentHeader state={now} api={api} isAlone={name === undefined} />
+      <AgentHeader state={now} api={api} isAlone={name === undefined} controls={controls} />
       <div class="tabs" role="tablist" aria-label={`About ${now.name}`}>
         {TABS.map((one) => (
           <button key={one} type="button" role="tab" id={`tab-${one}`} aria-selected={tab.value === one} aria-controls="tab-panel" class="quiet" onClick={() => (tab.value = one)}>

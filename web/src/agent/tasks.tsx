@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { isLong, oneLine } from "../transcript/headlines.ts";
 import { known } from "../ui/known.ts";
 import { Nothing } from "../ui/nothing.tsx";
 import { Terminal } from "../ui/rich.tsx";
@@ -46,6 +47,11 @@ function Tail({ api, task, stream }: { api: AgentApi; task: TaskRow; stream: "ou
   );
 }
 
+/** Whether it ended otherwise than it should have. */
+function hasFailed(task: TaskRow): boolean {
+  return task.state !== "running" && task.state !== "pending" && task.exit_code !== 0;
+}
+
 const SIGNS: Record<string, string> = { running: "◆", pending: "◔", done: "✓", timed_out: "⊘", interrupted: "✗" };
 
 function outcome(task: TaskRow): string {
@@ -73,9 +79,9 @@ export function Tasks({ api }: { api: AgentApi }) {
   return (
     <ul class="cards">
       {all.map((task) => (
-        <li key={task.id} class={task.exit_code === 0 || task.state === "running" ? "card" : "card bad"}>
+        <li key={task.id} class={hasFailed(task) ? "card bad" : "card settled"}>
           <button type="button" class="quiet task" aria-expanded={opened.value === task.id} onClick={() => (opened.value = opened.value === task.id ? undefined : task.id)}>
-            <span aria-hidden="true">{known(SIGNS, task.state) ?? "?"}</span> <b>#{task.id}</b> <code>{task.cmd}</code>
+            <span aria-hidden="true">{task.state === "done" && hasFailed(task) ? "✗" : (known(SIGNS, task.state) ?? "?")}</span> <b>#{task.id}</b> <code>{oneLine(task.cmd)}</code>
           </button>
           <p class="dim">
             {outcome(task)}
@@ -85,6 +91,7 @@ export function Tasks({ api }: { api: AgentApi }) {
           </p>
           {opened.value === task.id && (
             <>
+              {isLong(task.cmd) && <pre>{task.cmd}</pre>}
               <Tail api={api} task={task} stream="out" />
               <Tail api={api} task={task} stream="err" />
             </>

@@ -81,6 +81,13 @@ export function command<T>(cmd: string, fields: Record<string, unknown> = {}): P
   return post<T>("/api/call", { cmd, ...fields });
 }
 
+/** The lines of a text that the host answers. */
+export async function getLines(path: string, signal: AbortSignal): Promise<string[]> {
+  const response = await fetch(path, { headers: headers(), cache: "no-store", signal });
+  if (!response.ok) throw await refusal(response);
+  return (await response.text()).split("\n").filter((line) => line !== "");
+}
+
 /** Saves what the host answers as a file. */
 export async function download(path: string, name: string): Promise<void> {
   const response = await fetch(path, { headers: headers(), cache: "no-store" });

@@ -5,7 +5,7 @@ import type * as host from "./generated.ts";
 
 export type {
   AgentPage as AgentSnapshot, AgentState, ApprovalRow as Approval, DashboardLink, DayTotal, DiffLine, FileChange,
-  HistoryRow, HiveInfo, Look, Message as Mail, Node, NotifierState, Part, PermissionRow, QuestionRow as Question, Reminders,
+  HistoryRow, HiveInfo, Look, Message as Mail, MessageState, Node, NotifierState, Part, PermissionRow, QuestionRow as Question, Reminders,
   ScheduleRow, TaskOutput, TaskRow, TurnRow,
 } from "./generated.ts";
 

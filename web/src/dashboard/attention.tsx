@@ -2,15 +2,17 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { Action } from "../ui/action.tsx";
 import { Nothing } from "../ui/nothing.tsx";
 import { typing } from "../ui/palette.tsx";
+import { hive } from "./api.ts";
 import { ApprovalCard } from "./approval.tsx";
 import { type Item, items } from "./items.ts";
 import { LetterCard } from "./letter.tsx";
 import { MailCard } from "./mail-card.tsx";
 import { QuestionCard } from "./question.tsx";
 import { route } from "../ui/route.ts";
-import { agents } from "./store.ts";
+import { agents, refresh } from "./store.ts";
 import { TroubleCard } from "./trouble.tsx";
 
 /** What is on the page at once; the rest is behind a button. */
@@ -54,6 +56,7 @@ function press(key: string): boolean {
 export function Attention() {
   const most = useSignal(SHOWN);
   const all = items.value;
+  const mail = all.flatMap((item) => (item.kind === "mail" ? [item.mail.id] : []));
   useEffect(() => {
     function key(event: KeyboardEvent): void {
       if (typing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -78,6 +81,18 @@ export function Attention() {
     <section class="panel" aria-label="What needs you">
       <h2>
         Needs you <span class="dim">{all.length === 0 ? "" : all.length}</span>
+        {mail.length > 1 && (
+          <Action
+            class="small"
+            confirm={`Take all ${mail.length} messages out of this list? They stay under Messages.`}
+            run={async () => {
+              await hive.ack(mail);
+              refresh("inbox", "state");
+            }}
+          >
+            Done with all mail
+          </Action>
+        )}
       </h2>
       {wanted !== undefined && !found && agents.value !== undefined && (
         <p class="dim" role="status">This item is no longer open: somebody has decided it, or it expired.</p>

@@ -28,7 +28,7 @@ export function Decisions() {
         ) : (
           <ul class="cards">
             {decided.value.slice(0, SHOWN).map((one) => (
-              <li key={one.approval_id} class={one.state === "approved" ? "card" : "card bad"}>
+              <li key={one.approval_id} class={one.state === "approved" ? "card settled" : "card bad"}>
                 <p>
                   <b>{one.state}</b>: {one.kind === "spawn" ? "new agent" : "change of"} <b>{one.agent}</b>, asked by {one.requested_by}
                   {one.decided_at !== null && <span class="dim">, <Ago at={one.decided_at} /></span>}
@@ -48,7 +48,7 @@ export function Decisions() {
         {answered.value === undefined ? <Nothing title="Loading …" /> : answered.value.length === 0 ? <Nothing title="No question has been answered yet." /> : (
           <ul class="cards">
             {answered.value.slice(0, SHOWN).map((one) => (
-              <li key={one.question_id} class="card">
+              <li key={one.question_id} class="card settled">
                 <p class="dim"><b>{one.asker}</b> asked <b>{one.target}</b>, <Ago at={one.asked_at} /></p>
                 <p class="body">{one.question}</p>
                 <p class={one.answer === "[expired]" ? "dim" : ""}>{one.answer === "[expired]" ? "expired without an answer" : one.answer}</p>

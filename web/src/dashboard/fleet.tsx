@@ -4,6 +4,7 @@ import { computed, signal, useSignal } from "@preact/signals";
 import type { AgentRow } from "../api/types.ts";
 import { Action } from "../ui/action.tsx";
 import { ContextGauge, Held, HostNetwork, NoIsolation, Stale, StateBadge } from "../ui/badges.tsx";
+import { Mark } from "../ui/mark.tsx";
 import { Nothing } from "../ui/nothing.tsx";
 import { dollars } from "../ui/numbers.ts";
 import { word } from "../ui/settings.ts";
@@ -61,7 +62,7 @@ function Row({ agent }: { agent: AgentRow }) {
         />
       </td>
       <td class="data">
-        <a href={`#/agent/${agent.name}`}>{agent.name}</a>
+        <Mark of={agent.name} /> <a href={`#/agent/${agent.name}`}>{agent.name}</a>
         <span class="links">
           {(agent.links ?? []).map((link) => (
             <a key={link.url} href={link.url} title={`${link.label}: ${link.url}`} target="_blank" rel="noopener noreferrer nofollow">{link.icon || "↗"}</a>

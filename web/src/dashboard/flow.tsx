@@ -2,9 +2,11 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { HistoryRow } from "../api/types.ts";
+import type { HistoryRow, MessageState } from "../api/types.ts";
+import { known } from "../ui/known.ts";
 import { Nothing } from "../ui/nothing.tsx";
 import { Markdown } from "../ui/rich.tsx";
+import { Tall } from "../ui/tall.tsx";
 import { Ago } from "../ui/time.tsx";
 import { complain } from "../ui/toasts.tsx";
 import { hive } from "./api.ts";
@@ -16,16 +18,30 @@ const PAGE = 50;
 /** The most messages on the page: older ones push newer ones out. */
 const MOST = 200;
 
+/** Where a message stands, in words, with more of them for who points at it. */
+const STANDINGS: Record<MessageState, [word: string, more: string]> = {
+  stored: ["waiting", "It is in the inbox; no turn has taken it yet"],
+  leased: ["being read", "A turn deals with it now"],
+  acked: ["done", "A turn has dealt with it"],
+  dead: ["dead letter", "No turn could deal with it; it waits on the overview"],
+  discarded: ["thrown away", "You discarded it"],
+};
+
+function Standing({ state }: { state: MessageState }) {
+  const [word, more] = known(STANDINGS, state) ?? [state, ""];
+  return <span class={state === "dead" ? "bad" : ""} title={more}>{word}</span>;
+}
+
 function Message({ row }: { row: HistoryRow }) {
   return (
     <li class="card message" id={`message-${row.message_id}`}>
       <p class="dim">
         <a href={`#/thread/${row.message_id}`} title="Show the whole thread">#{row.message_id}</a>{" "}
-        <b>{row.from}</b> → <b>{row.to}</b>, <Ago at={row.sent_at} /> · <span class={row.state === "dead" ? "bad" : ""}>{row.state}</span>
+        <b>{row.from}</b> → <b>{row.to}</b>, <Ago at={row.sent_at} /> · <Standing state={row.state} />
         {row.deliveries > 1 && ` · ${row.deliveries} deliveries`}
         {row.in_reply_to !== null && <> · answer to <a href={`#/thread/${row.in_reply_to}`}>#{row.in_reply_to}</a></>}
       </p>
-      <div class="body"><Markdown text={row.body} /></div>
+      <Tall><Markdown text={row.body} /></Tall>
     </li>
   );
 }

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { Mail } from "../api/types.ts";
 import { Action } from "../ui/action.tsx";
 import { Markdown } from "../ui/rich.tsx";
+import { Tall } from "../ui/tall.tsx";
 import { Ago } from "../ui/time.tsx";
 import { hive } from "./api.ts";
 import { refresh } from "./store.ts";
@@ -23,7 +24,7 @@ export function MailCard({ mail }: { mail: Mail }) {
         <b>{mail.from}</b> writes, <Ago at={mail.sent_at} />
         {mail.in_reply_to !== null && <> · <a href={`#/thread/${mail.in_reply_to}`}>answer to #{mail.in_reply_to}</a></>}
       </p>
-      <div class="body"><Markdown text={mail.body} /></div>
+      <Tall><Markdown text={mail.body} /></Tall>
       {reply.value !== undefined && (
         <textarea
           rows={3}

@@ -6,6 +6,7 @@ import { Action } from "../ui/action.tsx";
 import { LinkState } from "../ui/link-state.tsx";
 import { Palette } from "../ui/palette.tsx";
 import { hive } from "./api.ts";
+import { AgentButtons } from "./agent-buttons.tsx";
 import { Attention } from "./attention.tsx";
 import { Decisions } from "./decisions.tsx";
 import { Fleet } from "./fleet.tsx";
@@ -13,6 +14,7 @@ import { Flow } from "./flow.tsx";
 import { Log } from "./log.tsx";
 import { Permissions } from "./permissions.tsx";
 import { route } from "../ui/route.ts";
+import { word } from "../ui/settings.ts";
 import { Schedules } from "./schedules.tsx";
 import { Settings } from "./settings.tsx";
 import { SpawnForm } from "./spawn.tsx";
@@ -88,9 +90,15 @@ export function Dashboard() {
   const path = route.value;
   const [place, agentName, event] = path.split("/");
   const agent = place === "agent" ? agentName : undefined;
+  // On a narrow screen the pages are a row to push; the one that is open is in view.
+  useEffect(() => {
+    const open = document.querySelector(".top nav [aria-current=page]") ?? document.querySelector(".top nav a");
+    open?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [path]);
+  const row = agents.value?.find((one) => one.name === agent);
   const choices = [
     ...PLACES.map((place) => ({ label: place.name, go: () => (location.hash = `#/${place.path}`) })),
-    ...(agents.value ?? []).map((row) => ({ label: `Agent ${row.name}`, go: () => (location.hash = `#/agent/${row.name}`) })),
+    ...(agents.value ?? []).map(({ name }) => ({ label: `Agent ${name}`, go: () => (location.hash = `#/agent/${name}`) })),
     { label: "Pause all", go: () => void hive.pause().then(() => refresh("state")) },
     { label: "Resume all", go: () => void hive.resume().then(() => refresh("state")) },
   ];
@@ -107,7 +115,7 @@ export function Dashboard() {
           <nav aria-label="Pages">
             {PLACES.map((place) => (
               <a key={place.path} href={`#/${place.path}`} aria-current={here(place.path, path) ? "page" : undefined}>
-                {place.name}
+                {word(place.name)}
                 {place.path === "" && waiting.value > 0 && ` (${waiting.value})`}
               </a>
             ))}
@@ -122,7 +130,14 @@ export function Dashboard() {
       </div>
       {agent !== undefined && (
         <div class="agent-frame">
-          <AgentPage key={agent} feed={feed} name={agent} event={event} base={`/api/agents/${encodeURIComponent(agent)}`} />
+          <AgentPage
+            key={agent}
+            feed={feed}
+            name={agent}
+            event={event}
+            base={`/api/agents/${encodeURIComponent(agent)}`}
+            controls={row !== undefined && <AgentButtons agent={row} />}
+          />
         </div>
       )}
       <Palette choices={choices} />

@@ -81,7 +81,7 @@ export function Permissions() {
         {word("Permissions")}
         <input id="filter" placeholder="/ filter" aria-label="Filter agents" value={filter.value} onInput={(event) => (filter.value = event.currentTarget.value)} />
       </h2>
-      <p class="dim">Host checks see a change at once, an agent's tool list at its next turn. Only you can change this.</p>
+      <p class="dim">Which tools each agent may use. A tick counts at once: the hive refuses what is not ticked; the agent's own list of tools follows with its next turn. Only you can change this.</p>
       {all.length === 0 ? <Nothing title="There are no agents yet." /> : (
         <div class="table-frame" tabIndex={0} role="region" aria-label="Who may do what">
           <table class="matrix">

@@ -66,6 +66,10 @@ function WholeHive() {
     <section class="panel" aria-label="The whole hive">
       <h2>The whole hive</h2>
       <p class="dim">hyperhive {info.value?.version}{info.value?.hive ? `, hive ${info.value.hive}` : ""}, in {info.value?.root}</p>
+      <p>
+        <b>Pause</b> lets running turns end and begins no more; mail waits. <b>Emergency stop</b> ends every agent at once,
+        in the middle of its turn; nothing is lost, and each can be started again on the overview.
+      </p>
       <div class="buttons">
         <Action run={() => hive.pause().then(then)} done="No further turn begins." title="Running turns end first; mail waits">Pause all</Action>
         <Action run={() => hive.resume().then(then)} done="Turns begin again.">Resume all</Action>

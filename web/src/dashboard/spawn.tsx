@@ -17,7 +17,7 @@ export function SpawnForm() {
   return (
     <section class="panel" aria-label="New agent">
       <h2>New agent</h2>
-      <div class="compose-to">
+      <div class="compose-to fields">
         <label>
           Name
           <input maxLength={9} placeholder="ada" value={name.value} onInput={(event) => (name.value = event.currentTarget.value)} />
@@ -33,12 +33,15 @@ export function SpawnForm() {
             {(agents.value ?? []).map((agent) => <option key={agent.name} value={agent.name}>{agent.name}</option>)}
           </select>
         </label>
+      </div>
+      <div class="buttons">
         <Action class="primary" disabled={name.value === ""} done="It is starting." run={() => hive.spawn(name.value, model.value.trim(), parent.value).then(clear)}>
-          Spawn
+          {word("Spawn")}
         </Action>
         <Action disabled={name.value === ""} done="It waits for your approval above." title="Shows what would be made first" run={() => hive.requestSpawn(name.value, model.value.trim(), "").then(clear)}>
           {word("Request spawn")}
         </Action>
+        <span class="dim">Spawn starts it at once; a request first shows you what would be made.</span>
       </div>
     </section>
   );

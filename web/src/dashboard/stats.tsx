@@ -2,7 +2,9 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { DayTotal } from "../api/types.ts";
+import type { ComponentChildren } from "preact";
+import type { AgentRow, DayTotal } from "../api/types.ts";
+import { ContextGauge } from "../ui/badges.tsx";
 import { Chart, type Series } from "../ui/chart.tsx";
 import { Nothing } from "../ui/nothing.tsx";
 import { everyDay } from "../ui/days.ts";
@@ -10,9 +12,12 @@ import { count, dollars } from "../ui/numbers.ts";
 import { span } from "../ui/time.tsx";
 import { complain } from "../ui/toasts.tsx";
 import { hive } from "./api.ts";
+import { agents } from "./store.ts";
 
 /** Rows of the table; the charts have everything. */
 const ROWS = 100;
+/** As many agents are named by how full their context is. */
+const FULLEST = 6;
 
 const tokens = (row: DayTotal): number => row.input_tokens + row.output_tokens + row.cache_read_tokens + row.cache_creation_tokens;
 
@@ -24,7 +29,7 @@ const FIGURES: { title: string; of(row: DayTotal): number; format(value: number)
   { title: "Time in turns", of: (row) => row.duration_ms, format: span },
 ];
 
-export function Charts({ rows }: { rows: DayTotal[] }) {
+export function Charts({ rows, children }: { rows: DayTotal[]; children?: ComponentChildren }) {
   const days = everyDay(rows.map((row) => row.day));
   const names = [...new Set(rows.map((row) => row.agent))];
   const of = new Map(rows.map((row) => [`${row.agent} ${row.day}`, row]));
@@ -40,7 +45,26 @@ export function Charts({ rows }: { rows: DayTotal[] }) {
         }));
         return <Chart key={figure.title} title={figure.title} days={days} series={series} format={figure.format} />;
       })}
+      {children}
     </div>
+  );
+}
+
+/** How full each agent's context is, the fullest first. */
+function ContextNow() {
+  const all = (agents.value ?? []).filter((agent) => agent.context_window_tokens > 0 && agent.context_tokens > 0);
+  if (all.length === 0) return null;
+  const share = (agent: AgentRow): number => agent.context_tokens / agent.context_window_tokens;
+  const fullest = all.sort((a, b) => share(b) - share(a)).slice(0, FULLEST);
+  return (
+    <figure class="chart">
+      <figcaption>Context now{all.length > FULLEST && <span class="dim"> the fullest {FULLEST} of {all.length}</span>}</figcaption>
+      <ul class="contexts">
+        {fullest.map((agent) => (
+          <li key={agent.name}><a href={`#/agent/${agent.name}`}>{agent.name}</a> <ContextGauge used={agent.context_tokens} window={agent.context_window_tokens} /></li>
+        ))}
+      </ul>
+    </figure>
   );
 }
 
@@ -85,7 +109,7 @@ export function Stats() {
         <Nothing title={`No turns in the last ${days.value} days.`}><p>Every turn of an agent is counted here.</p></Nothing>
       ) : (
         <>
-          <Charts rows={rows} />
+          <Charts rows={rows}><ContextNow /></Charts>
           <TotalsTable rows={rows} />
           {rows.length > ROWS && <p class="dim">The newest {ROWS} of {rows.length} rows; <code>hive-c0re stats</code> has all.</p>}
         </>

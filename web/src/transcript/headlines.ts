@@ -12,18 +12,29 @@ const HEADLINES: Record<string, Headline> = {
   Edit: (input) => text(input.file_path),
   Glob: (input) => [text(input.pattern), text(input.path)].filter(Boolean).join(" in "),
   Grep: (input) => [text(input.pattern), text(input.path)].filter(Boolean).join(" in "),
-  Bash: (input) => text(input.command),
+  Bash: (input) => firstLine(text(input.command)),
   WebFetch: (input) => text(input.url),
   WebSearch: (input) => text(input.query),
-  mcp__bash__run: (input) => text(input.cmd),
+  mcp__bash__run: (input) => firstLine(text(input.cmd)),
   mcp__bash__status: (input) => `task ${String(input.id ?? "")}`,
-  mcp__hyperhive__send: (input) => `to ${text(input.to)}: ${text(input.body)}`,
+  // A body that is long is shown below, as a whole.
+  mcp__hyperhive__send: (input) => `to ${text(input.to)}${isLong(text(input.body)) ? "" : `: ${text(input.body)}`}`,
   mcp__hyperhive__recv: (input) => (input.wait_seconds ? `wait ${String(input.wait_seconds)} s` : ""),
   mcp__hyperhive__ask: (input) => text(input.question),
   mcp__hyperhive__answer: (input) => text(input.answer),
   mcp__hyperhive__remind: (input) => text(input.message),
   mcp__hyperhive__set_status: (input) => text(input.text),
 };
+
+/** Whether a text does not fit into a headline. */
+export function isLong(value: string): boolean {
+  return value.length > 160 || value.includes("\n");
+}
+
+/** The command when it fits; of a script, which is shown below, how it begins. */
+function firstLine(command: string): string {
+  return isLong(command) ? oneLine(command.split("\n")[0] ?? "", 60) : command;
+}
 
 /** The name without the server's prefix, for people. */
 export function shortName(tool: string): string {

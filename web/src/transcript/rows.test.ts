@@ -30,6 +30,18 @@ test("D5 a turn reads as header, calls with their results, text, end", () => {
   assert.equal(second?.result, undefined, "it has not come yet");
 });
 
+test("a gap is shown once, and stays where it was when earlier events come", () => {
+  const transcript = new Transcript();
+  const early = event("note", { text: "early" });
+  transcript.add(event("note", { text: "before" }));
+  transcript.gap();
+  transcript.gap();
+  transcript.add(event("note", { text: "after" }));
+  transcript.prepend([early]);
+  assert.deepEqual(transcript.rows.map((row) => (row.kind === "note" ? row.text : row.kind)), ["early", "before", "gap", "after"]);
+  assert.equal(new Set(transcript.rows.map((row) => row.id)).size, 4, "each row has a name of its own");
+});
+
 test("a result moves the version although it adds no row", () => {
   const transcript = new Transcript();
   transcript.add(assistant({ type: "tool_use", id: "t1", name: "Read", input: {} }));

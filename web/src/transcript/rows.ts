@@ -80,7 +80,12 @@ export class Transcript {
 
   /** Says that events are missing here. */
   gap(): void {
-    this.rows.push({ kind: "gap", id: `gap${this.version}`, at: new Date().toISOString(), dropped: 0 });
+    // It stands between two events, and stays there when earlier ones come.
+    const seq = this.#last + 0.5;
+    if (this.#events.at(-1)?.seq === seq) return;
+    const here = { seq, at: new Date().toISOString(), about: "", kind: "gap", data: {} };
+    this.#events.push(here);
+    this.#event(here);
     this.version++;
   }
 
@@ -106,6 +111,7 @@ export class Transcript {
     this.#began = undefined;
     this.#limited = "";
     this.#message = "";
+    this.#spent = { read: 0, wrote: 0 };
     for (const event of this.#events) this.#event(event);
     this.version++;
   }

@@ -31,6 +31,8 @@ function matches(row: Row, wanted: string): boolean {
 
 export function TranscriptView({ transcript, version, earlier, load, link, wanted, empty }: Props) {
   const box = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const placed = useRef(0); // where the end was when it was last followed
   const following = useSignal(wanted === undefined);
   const last = useSignal(0); // the end of the window, when not following
   const seen = useSignal(0);
@@ -42,9 +44,25 @@ export function TranscriptView({ transcript, version, earlier, load, link, wante
   const end = following.value ? total : Math.min(total, last.value);
   const start = Math.max(0, end - WINDOW);
 
+  const bare = transcript.rows.length === 0 && earlier.value === "none";
+
+  function toEnd(): void {
+    if (box.current === null) return;
+    box.current.scrollTop = box.current.scrollHeight;
+    placed.current = box.current.scrollTop;
+  }
+
   useLayoutEffect(() => {
-    if (following.value && box.current) box.current.scrollTop = box.current.scrollHeight;
+    if (following.value) toEnd();
   }, [moved, following.value]);
+  // Rows also change their height by themselves, when the host has rendered what is in them.
+  useEffect(() => {
+    if (box.current === null || content.current === null) return;
+    const sizes = new ResizeObserver(() => following.peek() && toEnd());
+    sizes.observe(box.current);
+    sizes.observe(content.current);
+    return () => sizes.disconnect();
+  }, [bare]);
   useSignalEffect(() => {
     if (following.value) seen.value = version.value && transcript.rows.length;
   });
@@ -70,11 +88,11 @@ export function TranscriptView({ transcript, version, earlier, load, link, wante
     if (element === null) return;
     const atEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
     if (following.value) {
-      if (!atEnd) {
-        last.value = total;
-        seen.value = total;
-        following.value = false;
-      }
+      // Only a reader moves upwards: an end that is farther off because rows have grown is followed.
+      if (atEnd || element.scrollTop >= placed.current - 1) return;
+      last.value = total;
+      seen.value = total;
+      following.value = false;
     } else if (atEnd) {
       if (end >= total) following.value = true;
       else last.value = Math.min(total, end + STEP);
@@ -84,7 +102,7 @@ export function TranscriptView({ transcript, version, earlier, load, link, wante
     }
   }
 
-  if (transcript.rows.length === 0 && earlier.value === "none") {
+  if (bare) {
     return (
       <Nothing title="Nothing has happened yet.">
         <p>{empty}</p>
@@ -99,19 +117,21 @@ export function TranscriptView({ transcript, version, earlier, load, link, wante
         <input id="filter" placeholder="/ find" value={find.value} onInput={(event) => (find.value = event.currentTarget.value)} />
         {sought !== "" && <span class="dim" role="status">{total} of {transcript.rows.length} rows</span>}
       </div>
-      <div class="transcript" ref={box} onScroll={scrolled} tabIndex={0} role="log" aria-label="What the agent does">
-        {start > 0 && <p class="dim earlier">{start} earlier rows: scroll up</p>}
-        {start === 0 && earlier.value !== "none" && (
-          <p class="dim earlier">
-            {earlier.value === "loading" ? "Loading earlier events …" : <button type="button" class="quiet" onClick={() => void more()}>Load earlier events</button>}
-          </p>
-        )}
-        {rows.slice(start, end).map((row) => (
-          <div key={row.id} id={row.id} class={`row ${row.kind}${row.id === wanted ? " wanted" : ""}`}>
-            <RowMenu raw={() => transcript.raw(row.id)} link={link(row.id)} />
-            <RowView row={row} />
-          </div>
-        ))}
+      <div class={following.value ? "transcript following" : "transcript"} ref={box} onScroll={scrolled} tabIndex={0} role="log" aria-label="What the agent does">
+        <div ref={content}>
+          {start > 0 && <p class="dim earlier">{start} earlier rows: scroll up</p>}
+          {start === 0 && earlier.value !== "none" && (
+            <p class="dim earlier">
+              {earlier.value === "loading" ? "Loading earlier events …" : <button type="button" class="quiet" onClick={() => void more()}>Load earlier events</button>}
+            </p>
+          )}
+          {rows.slice(start, end).map((row) => (
+            <div key={row.id} id={row.id} class={`row ${row.kind}${row.id === wanted ? " wanted" : ""}`}>
+              <RowMenu raw={() => transcript.raw(row.id)} link={link(row.id)} />
+              <RowView row={row} />
+            </div>
+          ))}
+        </div>
       </div>
       {!following.value && (
         <button type="button" class="pill" onClick={() => (following.value = true)}>

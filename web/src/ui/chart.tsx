@@ -32,13 +32,13 @@ export function Chart({ title, days, series, format }: { title: string; days: st
   return (
     <figure class="chart">
       <figcaption>
-        {title} <span class="dim">at most {format(most)}</span>
+        {title} <span class="dim">{most === 0 ? "none" : `up to ${format(most)}`}</span>
       </figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT + 18}`} role="img" aria-label={`${title}: ${days.map((day, index) => `${day} ${format(totals[index] ?? 0)}`).join(", ")}`}>
         {days.map((day, index) => {
           let top = HEIGHT;
           return (
-            <g key={day}>
+            <g key={index}>
               {shown.map((one, number) => {
                 const height = most === 0 ? 0 : ((one.values[index] ?? 0) / most) * HEIGHT;
                 top -= height;

@@ -1,24 +1,17 @@
 // Approvals: exactly what would be applied is shown before it can be decided, and it is decided once.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Browser, eventually, launch, live, open, type Page } from "./browser.ts";
 import { HOSTILE } from "./corpus.ts";
 import { Hive } from "./hive.ts";
-import type { Peer } from "./peer.ts";
 
 let hive: Hive;
 let browser: Browser;
-let ada: Peer;
 let page: Page;
 before(async () => {
   [hive, browser] = await Promise.all([Hive.start({ scenario: "pages.toml" }), launch()]);
   await hive.cli("spawn", "ada", "--runtime", "process");
-  ada = hive.peer("ada");
-  await hive.call("set_permissions", { name: "ada", grant: ["approvals"] });
   ({ page } = await open(browser, await hive.link()));
   await live(page);
 });
@@ -27,16 +20,7 @@ after(async () => {
   await hive?.stop();
 });
 
-/** Commits a configuration for ada and asks for it. */
-async function propose(config: string, reason: string): Promise<number> {
-  const dir = join(hive.root, "state/proposed/ada/config");
-  const git = (...args: string[]): string => execFileSync("git", ["-C", dir, "-c", "user.name=ada", "-c", "user.email=ada@example.test", ...args], { encoding: "utf8" });
-  writeFileSync(join(dir, "agent.toml"), config);
-  git("add", "-A");
-  git("commit", "-qm", "a change");
-  const { approval_id } = await ada.ask("request_apply_commit", { agent: "ada", commit_ref: git("rev-parse", "HEAD").trim(), reason });
-  return approval_id;
-}
+const propose = (config: string, reason: string): Promise<number> => hive.propose("ada", { "agent.toml": config }, reason);
 
 async function state(id: number): Promise<string | undefined> {
   const { approvals } = await hive.call("pending", { all: true });

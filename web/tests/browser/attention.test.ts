@@ -106,6 +106,21 @@ test("D2 mail to the operator is answered in its thread and closes in every tab"
   await other.page.context().close();
 });
 
+test("long mail shows its beginning first, and all mail is done at once after a question", async () => {
+  await ada.ask("send", { to: "operator", body: `A long story.\n\n${"And so on.\n\n".repeat(60)}The end of it.` });
+  await ada.ask("send", { to: "operator", body: "A short one." });
+  const long = page.locator("li.card", { hasText: "A long story." });
+  const height = async (): Promise<number> => (await long.boundingBox())?.height ?? 0;
+  await long.getByRole("button", { name: "Show all of it" }).click();
+  await eventually("all of it is there", async () => (await height()) > 1000);
+  await long.getByRole("button", { name: "Show less" }).click();
+  await eventually("only its beginning is there", async () => (await height()) < 600);
+  await page.getByRole("button", { name: "Done with all mail" }).click();
+  await page.getByRole("button", { name: "Yes" }).click();
+  await page.locator("li.card[data-kind=mail]").first().waitFor({ state: "detached" });
+  assert.equal((await hive.call("inbox")).messages.length, 0);
+});
+
 test("C18 a dead letter is delivered again, or thrown away after a question", async () => {
   const kill = async (body: string): Promise<void> => {
     const turn = `turn ${body}`;

@@ -127,6 +127,23 @@ export class Hive {
     return new Peer(join(this.root, "run/agents", name, "mcp.sock"));
   }
 
+  /** Commits files to an agent's proposed configuration, and has the agent ask for it: the approval's number. */
+  async propose(agent: string, files: Record<string, string>, reason: string): Promise<number> {
+    const dir = join(this.root, "state/proposed", agent, "config");
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
+    const git = async (...args: string[]): Promise<string> => {
+      const author = ["-c", `user.name=${agent}`, "-c", `user.email=${agent}@example.test`];
+      return (await run("git", ["-C", dir, ...author, ...args])).stdout.trim();
+    };
+    await git("add", "-A");
+    await git("commit", "-qm", "a change");
+    await this.call("set_permissions", { name: agent, grant: ["approvals"] });
+    const peer = this.peer(agent);
+    const { approval_id } = await peer.ask("request_apply_commit", { agent, commit_ref: await git("rev-parse", "HEAD"), reason });
+    peer.close();
+    return approval_id;
+  }
+
   async #rehearse(scenario: string): Promise<string> {
     const model = spawn(join(bin, "hive-rehearsal"), ["serve", "--scenario", scenario], {
       env: cleaned(this.root),

@@ -74,7 +74,7 @@ async function quiet(page: Page, where: string): Promise<void> {
   const found = await page.evaluate((alarm) => ({
     alarm: (window as unknown as Record<string, unknown>)[alarm],
     scripts: [...document.querySelectorAll("script")].map((script) => script.getAttribute("src")),
-    alien: [...document.querySelectorAll("iframe, object, embed, img, form[action], base, meta[http-equiv], link[rel=stylesheet]:not([href^='/assets/'])")].map((element) => element.outerHTML),
+    alien: [...document.querySelectorAll("iframe, object, embed, img:not(.mark[src^='/icon']), form[action], base, meta[http-equiv], link[rel=stylesheet]:not([href^='/assets/'])")].map((element) => element.outerHTML),
     links: [...document.querySelectorAll("a[href]")].map((link) => (link as HTMLAnchorElement).protocol).filter((kind) => !/^(https?|mailto):$/.test(kind)),
     handlers: [...document.querySelectorAll("*")].filter((element) => element.getAttributeNames().some((name) => name.startsWith("on"))).length,
   }), ALARM);

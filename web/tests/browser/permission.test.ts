@@ -51,3 +51,18 @@ test("D4 schedules and reminders are shown and deleted", async () => {
   }
   assert.equal((await hive.call("schedules")).schedules.length, 0);
 });
+
+test("D4 the log shows what happened before the page was opened, and finds in it", async () => {
+  const late = await open(browser, await hive.link());
+  await live(late.page);
+  await late.page.goto(`${hive.address}/#/log`);
+  const rows = late.page.locator("table.events tbody tr");
+  await rows.filter({ hasText: "message_stored" }).first().waitFor();
+  await late.page.getByLabel("Filter events").fill("BEFORE");
+  await eventually("only what matches is left", async () => (await rows.count()) > 0 && (await rows.filter({ hasNotText: /before/i }).count()) === 0);
+  await rows.first().locator("summary").click();
+  await rows.first().locator("pre", { hasText: '"body": "before"' }).waitFor();
+  await ada.ask("send", { to: "operator", body: "before long" });
+  await rows.filter({ hasText: "before long" }).waitFor();
+  await late.page.context().close();
+});

@@ -76,5 +76,39 @@ test("a flood of events does not pile up on the page", async () => {
   await flood.turn("operator", "flood", ...Array.from({ length: 3_000 }, (_, line) => said(`flood ${line} .`)));
   await page.locator(".row", { hasText: "flood 2999 ." }).waitFor();
   assert.ok((await page.locator(".row").count()) <= 250);
+  flood.close();
+  await page.context().close();
+});
+
+test("the end is followed while rows grow, and left only by the reader", async () => {
+  const { page } = await open(browser, await hive.link());
+  // The host's rendering comes late, and makes every row much higher.
+  let held: (() => void)[] | undefined = [];
+  await page.route("**/api/render", async (route) => {
+    if (held !== undefined) await new Promise<void>((go) => held?.push(go));
+    await route.continue();
+  });
+  await live(page);
+  await page.goto(`${hive.address}/#/agent/a2`);
+  await page.locator(".agent-header").waitFor();
+  const peer = hive.peer("a2");
+  const tall = (line: number): unknown => said(`growing ${line}\n${"# a heading\n".repeat(12)}`);
+  await peer.turn("operator", "grow", ...Array.from({ length: 20 }, (_, line) => tall(line)));
+  await page.locator(".row.end").waitFor();
+  const fromEnd = (): Promise<number> => page.getByRole("log").evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight);
+  await eventually("it is at the end", async () => (await fromEnd()) < 2);
+  held.forEach((go) => go());
+  held = undefined;
+  await eventually("they have grown", async () => (await page.locator(".row.text h4").count()) === 20 * 12);
+  await eventually("it is still at the end", async () => (await fromEnd()) < 2);
+  assert.equal(await page.locator(".pill").count(), 0);
+
+  await page.getByRole("log").hover();
+  await page.mouse.wheel(0, -600);
+  await page.getByRole("button", { name: "to the end" }).waitFor();
+  await peer.post({ kind: "note", data: { text: "one more" } });
+  await page.getByRole("button", { name: "1 new" }).click();
+  await eventually("it is at the end again", async () => (await fromEnd()) < 2);
+  peer.close();
   await page.context().close();
 });

@@ -114,6 +114,8 @@ test("a stopped agent shows its past from the host's own log", async () => {
   await page.locator(".row.text", { hasText: "You said: after the fall" }).waitFor();
   await page.getByRole("tab", { name: "statistics" }).click();
   await page.getByRole("img", { name: /^Turns:/ }).waitFor();
+  const turns = await page.getByRole("region", { name: "Turns, newest first" }).locator("tbody tr").count();
+  assert.equal(await page.getByRole("img", { name: /^Time by turn:/ }).locator("rect").count(), turns, "each turn has a bar, also two of one minute");
 });
 
 test("an agent's own port has its page, and its token opens nothing else", async () => {

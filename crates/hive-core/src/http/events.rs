@@ -53,6 +53,11 @@ pub(super) struct Filter {
 /// What harnesses tell in detail: the bulk of the log, and news to whoever watches the agent alone.
 const DETAILS: [&str; 3] = ["stream", "note", "login"];
 
+/// Whether it is one of the things that harnesses tell in detail.
+pub(super) fn is_detail(event: &EventRow) -> bool {
+    DETAILS.contains(&event.kind.as_str())
+}
+
 /// Events about one agent.
 pub(super) async fn of_agent(
     State(site): State<Site>,
@@ -178,9 +183,7 @@ impl Feed {
             self.after = Some(page.next);
             let had_events = !page.events.is_empty();
             if let Some(watched) = &self.watch {
-                let is_news = |event: &EventRow| {
-                    event.about == *watched || !DETAILS.contains(&event.kind.as_str())
-                };
+                let is_news = |event: &EventRow| event.about == *watched || !is_detail(event);
                 page.events.retain(is_news);
             }
             if had_events || page.gap {

@@ -13,7 +13,7 @@ use hive_wire::{
 };
 use serde::Deserialize;
 
-use super::{Site, output, stats::Asked};
+use super::{Site, events, output, stats::Asked};
 
 /// The most events in one file.
 const MAX_EVENTS: usize = 20_000;
@@ -25,9 +25,12 @@ pub(super) struct Wanted {
     format: Option<Format>,
     /// Only events about this agent, or `operator`.
     about: Option<String>,
-    /// Only events whose line has these words.
+    /// Only events whose line has these words, in capitals or not.
     contains: Option<String>,
     limit: Option<usize>,
+    /// Without what harnesses tell in detail.
+    #[serde(default)]
+    brief: bool,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -47,6 +50,7 @@ pub(super) async fn download(State(site): State<Site>, Asked(wanted): Asked<Want
             seq: position.seq + 1,
             ..position
         };
+        let words = wanted.contains.unwrap_or_default().to_lowercase();
         let mut found: Vec<EventRow> = Vec::new();
         while found.len() < limit {
             let page = host
@@ -57,8 +61,8 @@ pub(super) async fn download(State(site): State<Site>, Asked(wanted): Asked<Want
             };
             before.seq = first.seq;
             let is_wanted = |event: &EventRow| {
-                let words = wanted.contains.as_deref().unwrap_or_default();
-                words.is_empty() || line(event).contains(words)
+                let is_told = !wanted.brief || !events::is_detail(event);
+                is_told && (words.is_empty() || line(event).to_lowercase().contains(&words))
             };
             found.extend(page.events.into_iter().rev().filter(is_wanted));
             if !page.more {

@@ -9,6 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+use hive_wire::AgentName;
 use serde::Deserialize;
 
 use super::{Site, output, own, stats::Asked};
@@ -38,6 +39,8 @@ const ICON: &str = include_str!("icon.svg");
 pub(super) struct Badge {
     /// How many things wait; shown on the mark.
     n: Option<u8>,
+    /// On the dashboard: the mark of this agent. Like the one on the agent's own port it is open.
+    of: Option<AgentName>,
 }
 
 /// `GET /`: the shell, which says whose page it is.
@@ -76,9 +79,13 @@ pub(super) async fn asset(Path(name): Path<String>, headers: HeaderMap) -> Respo
 /// `GET /icon`: the mark of the hive, with the number of waiting things that the page asks for.
 pub(super) async fn icon(State(site): State<Site>, Asked(badge): Asked<Badge>) -> Response {
     // An agent's own mark, as it is; the hive's everywhere else.
-    let own = match &*site.audience {
-        Audience::Agent(name) => own::icon(&site.host, name).await,
-        Audience::Operator => None,
+    let whose = match &*site.audience {
+        Audience::Agent(name) => Some(name),
+        Audience::Operator => badge.of.as_ref(),
+    };
+    let own = match whose {
+        Some(name) => own::icon(&site.host, name).await,
+        None => None,
     };
     let waiting = badge.n.filter(|waiting| *waiting > 0).map(|waiting| {
         format!(

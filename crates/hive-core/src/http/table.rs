@@ -77,6 +77,7 @@ const LOG: &[Field] = &[
     optional("about", "string"),
     optional("contains", "string"),
     optional("limit", "integer"),
+    optional("brief", "boolean"),
 ];
 const REMINDER: &[Field] = &[
     required("agent"),

@@ -1,11 +1,10 @@
 // The hive's own tools: what an agent says to others, asks and plans.
 
 import { Markdown } from "../../ui/rich.tsx";
+import { isLong } from "../headlines.ts";
 import { text } from "../rows.ts";
 import { Plain } from "./plain.tsx";
 import type { Renderer } from "./tool.ts";
-
-const SHORT = 160;
 
 /** A result that only says that it worked needs no line of its own. */
 function Outcome({ result }: { result: Parameters<typeof Plain>[0]["result"] }) {
@@ -16,7 +15,7 @@ export const Send: Renderer = ({ input, result }) => {
   const body = text(input.body);
   return (
     <>
-      {(body.length > SHORT || body.includes("\n")) && <div class="quoted"><Markdown text={body} /></div>}
+      {isLong(body) && <div class="quoted"><Markdown text={body} /></div>}
       <Outcome result={result} />
     </>
   );

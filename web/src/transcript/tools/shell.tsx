@@ -1,9 +1,13 @@
 // Commands: what was run, and what it wrote.
 
 import { Folded } from "../folded.tsx";
+import { isLong } from "../headlines.ts";
 import { fields, number, text, type ToolResult } from "../rows.ts";
 import { Plain } from "./plain.tsx";
 import type { Renderer } from "./tool.ts";
+
+/** How the first line of a task's text says that it failed. */
+const FAILED = /^task \d+: [^\n]*exit code (?!0\b)/;
 
 function parsed(result: ToolResult): Record<string, unknown> | undefined {
   try {
@@ -15,7 +19,7 @@ function parsed(result: ToolResult): Record<string, unknown> | undefined {
 }
 
 function Long({ command }: { command: string }) {
-  return command.includes("\n") || command.length > 160 ? <pre class="command">{command}</pre> : null;
+  return isLong(command) ? <pre class="command">{command}</pre> : null;
 }
 
 export const Bash: Renderer = ({ input, result }) => (
@@ -32,7 +36,7 @@ export const Task: Renderer = ({ input, result }) => {
     <>
       <Long command={text(input.cmd)} />
       {record === undefined ? (
-        <Plain result={result} terminal />
+        <Plain result={result && { ...result, failed: result.failed || FAILED.test(result.text) }} terminal />
       ) : (
         <div class={number(record.exit_code) === 0 ? "result" : "result bad"}>
           <p class="dim">{text(record.summary) || text(record.status)}</p>
