@@ -141,6 +141,15 @@ pub(crate) fn why(outcome: &TurnOutcome, stopped: Option<Stopped>) -> Option<Str
     })
 }
 
+/// Why a turn begins a new conversation.
+#[derive(Debug, Clone, Copy)]
+enum Fresh {
+    /// The operator wishes it.
+    Wished,
+    /// The old one cannot or should not go on.
+    Needed(Occasion),
+}
+
 impl<S: Surface + HostChannel> TurnLoop<'_, S> {
     /// Sees one turn through, from its message to the confirmed end.
     pub(crate) async fn turn(&mut self, mail: Mail) {
@@ -194,10 +203,12 @@ impl<S: Surface + HostChannel> TurnLoop<'_, S> {
 
     /// Runs the engine for a turn, as often as it takes.
     async fn drive(&mut self, mail: &Mail, ids: &[MessageId], unread: u32) -> Run {
-        let mut session = self.choose_session();
-        let mut after = match self.conversation.fresh.take() {
-            Some(occasion) => self.new_session(occasion),
-            None => After::Nothing,
+        let fresh = self.take_fresh();
+        let (mut session, mut after) = match fresh {
+            None => (SessionChoice::Continue, After::Nothing),
+            // The operator wants a clean slate: no brief.
+            Some(Fresh::Wished) => (SessionChoice::Fresh, After::Nothing),
+            Some(Fresh::Needed(occasion)) => (SessionChoice::Fresh, self.new_session(occasion)),
         };
         let (mut may_retry_auth, mut may_compact, mut may_rotate) = (true, true, true);
         let mut is_again = false;
@@ -215,6 +226,9 @@ impl<S: Surface + HostChannel> TurnLoop<'_, S> {
             let mut run = self
                 .run(mail.purpose(), prompt, session, &mail.turn, ids)
                 .await;
+            if !is_again && run.exit.is_none() {
+                self.keep_fresh(fresh);
+            }
             if self.must_end() {
                 return run;
             }
@@ -254,20 +268,24 @@ impl<S: Surface + HostChannel> TurnLoop<'_, S> {
         }
     }
 
-    /// Which conversation the turn goes on with. A wish for a new one holds for this turn alone,
-    /// however many runs it takes (T19).
-    fn choose_session(&mut self) -> SessionChoice {
-        let is_wished = self.orders.take_new_session();
-        if is_wished {
-            // The operator wants a clean slate: no brief.
-            self.conversation.fresh = None;
-            self.conversation.context_tokens = 0;
-            self.bus.note("a new session, as the operator wished");
+    /// Why the turn begins a new conversation, if it does. That holds for this turn alone, however
+    /// many runs it takes (T19).
+    fn take_fresh(&mut self) -> Option<Fresh> {
+        let needed = self.conversation.fresh.take();
+        if !self.orders.take_new_session() {
+            return needed.map(Fresh::Needed);
         }
-        if is_wished || self.conversation.fresh.is_some() {
-            SessionChoice::Fresh
-        } else {
-            SessionChoice::Continue
+        self.conversation.context_tokens = 0;
+        self.bus.note("a new session, as the operator wished");
+        Some(Fresh::Wished)
+    }
+
+    /// No engine was there to begin it: the next turn does.
+    fn keep_fresh(&mut self, fresh: Option<Fresh>) {
+        match fresh {
+            None => {}
+            Some(Fresh::Wished) => self.orders.new_session(),
+            Some(Fresh::Needed(occasion)) => self.conversation.fresh = Some(occasion),
         }
     }
 

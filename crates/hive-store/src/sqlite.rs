@@ -2,7 +2,8 @@
 //! writer's path.
 //!
 //! Invariants:
-//! - Nothing is visible or acknowledged before its group is committed and synced.
+//! - Nothing is acknowledged before its group is synced: in SQLite's log, or in the redo journal
+//!   ([`redo`]) that SQLite is brought up to behind.
 //! - One operation of a group that fails is undone alone; its neighbours go on.
 //! - What is kept in memory ([`books`]) is undone together with the operation or group that
 //!   changed it.
@@ -11,6 +12,7 @@
 
 mod agents;
 mod approvals;
+mod behind;
 mod books;
 mod checkpoint;
 mod command_keys;
@@ -23,6 +25,7 @@ mod pauses;
 mod permissions;
 mod questions;
 mod readers;
+mod redo;
 mod reminders;
 mod reports;
 mod retention;
@@ -52,6 +55,7 @@ pub use spend::{BudgetDay, CallCost};
 
 use crate::Refusal;
 use books::Books;
+use redo::{Changes, Journal, Statement, Value};
 
 /// The oldest SQLite that is known to keep a WAL intact when several connections use it.
 pub const MIN_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
@@ -154,6 +158,8 @@ pub struct Store {
     guard: guard::Guard,
     checkpointer: checkpoint::Checkpointer,
     limits: open::Limits,
+    journal: Journal,
+    behind: behind::Writing,
 }
 
 impl Store {
@@ -163,13 +169,86 @@ impl Store {
     /// # Errors
     /// When SQLite cannot begin a transaction.
     pub fn begin(&mut self, now: Timestamp) -> Result<Group<'_>, StoreError> {
-        self.conn.prepare_cached("BEGIN")?.execute([])?;
+        // Groups that are durable and not committed share SQLite's transaction with the next one.
+        if self.conn.is_autocommit() {
+            self.conn.prepare_cached("BEGIN")?.execute([])?;
+        }
+        self.journal.changes.clear();
         Ok(Group {
-            changes: self.conn.total_changes(),
             store: self,
             now,
             failed: None,
+            is_over: false,
         })
+    }
+
+    /// How many groups are durable in the redo journal only.
+    pub fn behind(&self) -> u32 {
+        self.journal.behind()
+    }
+
+    /// Lets SQLite commit what [`Group::make_durable`] left to it, so that readers see it.
+    ///
+    /// # Errors
+    /// [`StoreError::DiskFull`] when it is to be tried again; any other error is final. Whatever was
+    /// acknowledged is safe in the journal.
+    pub fn settle(&mut self) -> Result<(), StoreError> {
+        if self.journal.behind() == 0 {
+            return Ok(());
+        }
+        crate::failpoint!("store::before_settle");
+        if let Err(error) = self.commit_all(self.journal.number(), false) {
+            return Err(self.after_failure(error));
+        }
+        crate::failpoint!("store::after_settle");
+        Ok(())
+    }
+
+    /// How readers that find the store behind ask for [`Self::settle`].
+    pub fn settle_when_asked(&self, ask: impl Fn() + Send + Sync + 'static) {
+        self.behind.ask_by(Box::new(ask));
+    }
+
+    /// Commits the open transaction as everything up to group `number`.
+    fn commit_all(&mut self, number: i64, sync: bool) -> Result<(), StoreError> {
+        let commit = || -> rusqlite::Result<()> {
+            let mut note = self.conn.prepare_cached("UPDATE redo SET number = ?1")?;
+            note.execute([number])?;
+            self.conn.prepare_cached("COMMIT")?.execute([]).map(|_| ())
+        };
+        commit().map_err(store_error)?;
+        if sync {
+            self.guard.sync_log()?;
+        }
+        self.journal.committed(number, sync);
+        self.guard.after_commit(sync)?;
+        self.behind.committed(number);
+        self.checkpointer.after_commit(&self.conn, &self.guard);
+        Ok(())
+    }
+
+    /// Goes back to what is durable. A store that is full and cannot even do that has failed.
+    fn after_failure(&mut self, error: StoreError) -> StoreError {
+        let Err(worse) = self.back_to_durable() else {
+            return error;
+        };
+        tracing::error!(error = %worse, "cannot undo what failed");
+        if error.is_passing() {
+            return StoreError::Sqlite(lost_transaction());
+        }
+        error
+    }
+
+    /// Undoes what is not durable.
+    fn back_to_durable(&mut self) -> Result<(), StoreError> {
+        if !self.conn.is_autocommit() {
+            self.conn.execute_batch("ROLLBACK")?;
+        }
+        if self.journal.behind() > 0 {
+            self.conn.execute_batch("BEGIN")?;
+            self.journal.replay_behind(&self.conn)?;
+        }
+        Ok(())
     }
 
     /// Runs one operation in a group of its own.
@@ -192,11 +271,18 @@ impl Store {
     ///
     /// # Errors
     /// When the last checkpoint fails; nothing is lost then, the log is read at the next start.
-    pub fn close(self) -> Result<(), StoreError> {
-        self.checkpointer.stop();
-        self.guard.finish(&self.conn)?;
-        open::keep_log_on_close(&self.conn, false)?;
-        self.conn.close().map_err(|(_, error)| error.into())
+    pub fn close(mut self) -> Result<(), StoreError> {
+        self.settle()?;
+        let Self {
+            conn,
+            guard,
+            checkpointer,
+            ..
+        } = self;
+        checkpointer.stop();
+        guard.finish(&conn)?;
+        open::keep_log_on_close(&conn, false)?;
+        conn.close().map_err(|(_, error)| error.into())
     }
 }
 
@@ -205,8 +291,8 @@ impl Store {
 pub struct Group<'s> {
     store: &'s mut Store,
     now: Timestamp,
-    changes: u64,
     failed: Option<rusqlite::Error>,
+    is_over: bool,
 }
 
 impl Group<'_> {
@@ -220,9 +306,10 @@ impl Group<'_> {
         operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let mut tx = self.begin_operation()?;
+        let before = tx.conn.total_changes();
         tx.conn.prepare_cached("SAVEPOINT operation")?.execute([])?;
         let outcome = operation(&mut tx);
-        match self.end_operation(outcome.is_ok()) {
+        match self.end_operation(outcome.is_ok(), before) {
             Ok(()) => outcome,
             Err(lost) => {
                 let refusal = outcome.err().unwrap_or(Refusal::Sqlite(lost_transaction()));
@@ -250,17 +337,21 @@ impl Group<'_> {
         let outcome = operation(&mut tx);
         let conn = &self.store.conn;
         let is_gone = conn.is_autocommit();
+        let rows = conn.total_changes() - before;
         if let Err(refusal) = &outcome {
-            if is_gone || conn.total_changes() != before {
+            if is_gone || rows > 0 {
                 self.failed = Some(match refusal {
                     Refusal::Sqlite(error) => same_failure(error),
                     _ => lost_transaction(),
                 });
             }
             self.store.books.undo_operation();
+            self.store.journal.changes.undo_operation();
         } else if is_gone {
             self.failed = Some(lost_transaction());
             return Err(Refusal::Sqlite(lost_transaction()));
+        } else {
+            self.store.journal.changes.keep_operation(rows);
         }
         outcome
     }
@@ -270,23 +361,29 @@ impl Group<'_> {
             return Err(Refusal::Sqlite(lost_transaction()));
         }
         self.store.books.begin_operation();
+        self.store.journal.changes.begin_operation();
         Ok(Tx {
             conn: &self.store.conn,
             books: &mut self.store.books,
             limits: &self.store.limits,
+            changes: &mut self.store.journal.changes,
             now: self.now,
         })
     }
 
     /// Keeps or undoes the operation that ran; an error when the transaction itself is gone.
-    fn end_operation(&mut self, keep: bool) -> rusqlite::Result<()> {
+    fn end_operation(&mut self, keep: bool, before: u64) -> rusqlite::Result<()> {
+        let changes = &mut self.store.journal.changes;
         let conn = &self.store.conn;
         if conn.is_autocommit() {
             // SQLite rolled everything back by itself, as it may when the disk is full. An
             // operation that took no notice of it must not run outside of a transaction.
             return Err(lost_transaction());
         }
-        if !keep {
+        if keep {
+            changes.keep_operation(conn.total_changes() - before);
+        } else {
+            changes.undo_operation();
             self.store.books.undo_operation();
             conn.prepare_cached("ROLLBACK TO operation")?.execute([])?;
         }
@@ -295,54 +392,85 @@ impl Group<'_> {
             .map(|_| ())
     }
 
-    /// Makes the group durable. Only when this returns `Ok` may anything of it be acknowledged.
+    /// Makes the group durable, and visible to readers. Only when this returns `Ok` may anything of
+    /// it be acknowledged.
     ///
     /// # Errors
     /// [`StoreError::DiskFull`] when nothing was kept and the store can go on; any other error is
     /// final, and the store must not be used again.
-    pub fn commit(mut self) -> Result<(), StoreError> {
-        let result = self.try_commit();
-        if result.is_err() {
-            self.roll_back();
+    pub fn commit(self) -> Result<(), StoreError> {
+        self.end(Self::try_commit)
+    }
+
+    /// Makes the group durable with as little as possible: only what is acknowledged waits for it.
+    /// When it changed nothing but mail, that is in the redo journal alone until
+    /// [`Store::settle`].
+    ///
+    /// # Errors
+    /// Those of [`Self::commit`].
+    pub fn make_durable(self) -> Result<(), StoreError> {
+        self.end(Self::try_make_durable)
+    }
+
+    fn end(
+        mut self,
+        how: impl FnOnce(&mut Self) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.is_over = true;
+        let result = match self.failed.take() {
+            Some(error) => Err(store_error(error)),
+            None => how(&mut self),
+        };
+        match result {
+            Ok(()) => {
+                self.store.books.keep();
+                Ok(())
+            }
+            Err(error) => {
+                self.store.books.undo_group();
+                Err(self.store.after_failure(error))
+            }
         }
-        result
     }
 
     fn try_commit(&mut self) -> Result<(), StoreError> {
-        if let Some(error) = self.failed.take() {
-            return Err(store_error(error));
-        }
         crate::failpoint!("store::before_commit");
-        let changed = self.store.conn.total_changes() != self.changes;
-        if let Err(error) = self.store.conn.prepare_cached("COMMIT")?.execute([]) {
-            return Err(store_error(error));
-        }
-        self.store.books.keep();
-        if !changed {
+        let store = &mut *self.store;
+        let behind = store.journal.behind();
+        if store.journal.changes.are_none() && behind == 0 {
+            store.conn.prepare_cached("COMMIT")?.execute([])?;
             return Ok(());
         }
+        store.commit_all(store.journal.number() + 1, true)?;
         crate::failpoint!("store::after_commit");
-        self.store.guard.after_commit()?;
-        self.store
-            .checkpointer
-            .after_commit(&self.store.conn, &self.store.guard);
         Ok(())
     }
 
-    fn roll_back(&mut self) {
-        if !self.store.conn.is_autocommit()
-            && let Err(error) = self.store.conn.execute_batch("ROLLBACK")
-        {
-            tracing::error!(%error, "cannot roll back a failed group");
+    fn try_make_durable(&mut self) -> Result<(), StoreError> {
+        let store = &mut *self.store;
+        if store.journal.changes.are_none() && store.journal.behind() > 0 {
+            return Ok(());
         }
-        self.store.books.undo_group();
+        if store.journal.changes.are_none() || !store.journal.append()? {
+            return self.try_commit();
+        }
+        crate::failpoint!("store::after_redo_sync");
+        let number = store.journal.number();
+        store.guard.after_redo(number)?;
+        store.behind.durable(number);
+        Ok(())
     }
 }
 
 impl Drop for Group<'_> {
     fn drop(&mut self) {
-        // Of a group that was committed nothing is left to undo.
-        self.roll_back();
+        if self.is_over {
+            return;
+        }
+        self.store.books.undo_group();
+        if let Err(error) = self.store.back_to_durable() {
+            tracing::error!(%error, "cannot undo a group");
+        }
     }
 }
 
@@ -377,6 +505,7 @@ pub struct Tx<'g> {
     conn: &'g Connection,
     books: &'g mut Books,
     limits: &'g open::Limits,
+    changes: &'g mut Changes,
     now: Timestamp,
 }
 
@@ -384,5 +513,12 @@ impl Tx<'_> {
     /// The time this group is stamped with.
     pub fn now(&self) -> Timestamp {
         self.now
+    }
+
+    /// Changes mail, in the database and in what the redo journal is to carry.
+    fn change(&mut self, statement: Statement, values: &[Value<'_>]) -> rusqlite::Result<()> {
+        let rows = statement.run(self.conn, values)?;
+        self.changes.add(statement, values, rows);
+        Ok(())
     }
 }

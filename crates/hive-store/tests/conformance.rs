@@ -15,11 +15,12 @@ impl Factory for Models {
     }
 }
 
-struct Databases;
+/// Databases that lag so many groups behind their redo journal.
+struct Databases(u32);
 
 impl Factory for Databases {
     fn fresh(&self, limits: Limits) -> Box<dyn Subject> {
-        Box::new(Sqlite::new(limits))
+        Box::new(Sqlite::new(limits, self.0))
     }
 }
 
@@ -30,5 +31,12 @@ fn the_model_keeps_every_promise() {
 
 #[test]
 fn sqlite_keeps_every_promise() {
-    conformance::check(&Databases);
+    conformance::check(&Databases(0));
+}
+
+#[test]
+fn sqlite_behind_its_journal_keeps_every_promise() {
+    for behind in [1, 3, u32::MAX] {
+        conformance::check(&Databases(behind));
+    }
 }

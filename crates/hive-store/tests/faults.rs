@@ -15,3 +15,5 @@ mod formats;
 mod log;
 #[path = "faults/operations.rs"]
 mod operations;
+#[path = "faults/redo.rs"]
+mod redo;

@@ -137,7 +137,7 @@ fn statements() -> BTreeSet<String> {
         .into_iter()
         .find(|text| text.starts_with("SELECT m.id"))
         .expect("the columns of a receipt");
-    let files = [sources.clone(), sources.join("mail")]
+    let files = [sources.clone(), sources.join("mail"), sources.join("redo")]
         .into_iter()
         .flat_map(|dir| fs::read_dir(dir).unwrap());
     for entry in files {

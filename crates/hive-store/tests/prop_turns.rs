@@ -321,8 +321,9 @@ struct Pair {
 }
 
 impl Pair {
-    fn new() -> Self {
-        let sqlite: Box<dyn Subject> = Box::new(Sqlite::new(LIMITS));
+    /// `behind`: how many groups SQLite may lag behind its redo journal.
+    fn new(behind: u32) -> Self {
+        let sqlite: Box<dyn Subject> = Box::new(Sqlite::new(LIMITS, behind));
         let model: Box<dyn Subject> = Box::new(Model::new(LIMITS));
         Self {
             sides: [sqlite, model].map(|subject| (subject, Ids::default())),
@@ -413,8 +414,11 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn prop_sqlite_does_what_the_model_does(steps in vec(step(), 1..40)) {
-        let mut pair = Pair::new();
+    fn prop_sqlite_does_what_the_model_does(
+        behind in prop::sample::select(vec![0, 1, 5, u32::MAX]),
+        steps in vec(step(), 1..40),
+    ) {
+        let mut pair = Pair::new(behind);
         for step in &steps {
             pair.step(step)?;
         }

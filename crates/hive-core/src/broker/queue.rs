@@ -1,11 +1,16 @@
 //! Jobs on their way to the broker's thread. Bounded by what connections may have in flight.
 
 use std::{
+    pin::{Pin, pin},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
-use tokio::{sync::Notify, task::yield_now, time::timeout_at};
+use tokio::{
+    sync::Notify,
+    task::yield_now,
+    time::{Sleep, sleep_until},
+};
 
 use super::{Job, stopping};
 
@@ -24,6 +29,40 @@ struct Waiting {
     is_stopping: bool,
     /// Whether the broker waits; waking it may cost a system call.
     is_asleep: bool,
+}
+
+/// A timer that is set seldom: setting one earlier than all others takes a system call. One that was
+/// set for earlier than is wanted rings early, and is set again then.
+pub(super) struct Alarm {
+    timer: Pin<Box<Sleep>>,
+    set_for: Option<Instant>,
+}
+
+impl Alarm {
+    /// An alarm that is not set, on this thread's runtime.
+    pub(super) fn new() -> Self {
+        Self {
+            timer: Box::pin(sleep_until(Instant::now().into())),
+            set_for: None,
+        }
+    }
+
+    /// Waits until `time`.
+    ///
+    /// Cancel-safe: what it was set for is remembered.
+    async fn ring(&mut self, time: Instant) {
+        loop {
+            if self.set_for.is_none_or(|set_for| time < set_for) {
+                self.timer.as_mut().reset(time.into());
+                self.set_for = Some(time);
+            }
+            self.timer.as_mut().await;
+            self.set_for = None;
+            if Instant::now() >= time {
+                return;
+            }
+        }
+    }
 }
 
 /// What the broker found when it looked for work.
@@ -55,12 +94,17 @@ impl Queue {
     }
 
     /// Moves everything that waits into `jobs`, sleeping until there is something or `until`.
-    pub(super) async fn take(&self, jobs: &mut Vec<Box<dyn Job>>, until: Option<Instant>) -> Found {
+    pub(super) async fn take(
+        &self,
+        jobs: &mut Vec<Box<dyn Job>>,
+        until: Option<Instant>,
+        alarm: &mut Alarm,
+    ) -> Found {
         loop {
             self.gather().await;
             match self.take_now(jobs) {
                 Some(found) => return found,
-                None if !self.sleep(until).await => return Found::Nothing,
+                None if !self.sleep(until, alarm).await => return Found::Nothing,
                 None => {}
             }
         }
@@ -96,20 +140,59 @@ impl Queue {
     }
 
     /// Waits for a change; false when `until` comes first.
-    async fn sleep(&self, until: Option<Instant>) -> bool {
-        let changed = self.changed.notified();
-        match until {
-            None => changed.await,
-            Some(until) if timeout_at(until.into(), changed).await.is_err() => {
+    async fn sleep(&self, until: Option<Instant>, alarm: &mut Alarm) -> bool {
+        let Some(until) = until else {
+            self.changed.notified().await;
+            return true;
+        };
+        let changed = pin!(self.changed.notified());
+        // Both arms are cancel-safe: a notice that is not taken stays, and the alarm stays set.
+        tokio::select! {
+            biased;
+            () = changed => true,
+            () = alarm.ring(until) => {
                 self.lock().is_asleep = false;
-                return false;
+                false
             }
-            Some(_) => {}
         }
-        true
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_alarm_rings_when_it_was_last_asked_to() {
+        let mut alarm = Alarm::new();
+        for (given_up, wanted) in [(50, 5), (5, 50), (20, 20)] {
+            let start = Instant::now();
+            let after = |millis| start + Duration::from_millis(millis);
+            tokio::select! {
+                biased;
+                () = alarm.ring(after(given_up)) => panic!("it rang at once"),
+                () = std::future::ready(()) => {}
+            }
+            alarm.ring(after(wanted)).await;
+            assert!(Instant::now() >= after(wanted), "{given_up}, {wanted}");
+        }
+    }
+
+    #[tokio::test]
+    async fn sleeping_ends_in_time_and_by_a_change() {
+        let (queue, mut alarm) = (Queue::default(), Alarm::new());
+        let soon = Instant::now() + Duration::from_millis(5);
+        assert!(!queue.sleep(Some(soon), &mut alarm).await);
+        queue.stop();
+        let late = Instant::now() + Duration::from_secs(600);
+        assert!(queue.sleep(Some(late), &mut alarm).await);
+        let found = queue.take(&mut Vec::new(), Some(late), &mut alarm).await;
+        assert!(matches!(found, Found::Stop));
     }
 }

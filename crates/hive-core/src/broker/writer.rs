@@ -1,7 +1,12 @@
 //! The broker's thread: hear the agents' connections, take what waits, run it as one group, commit,
 //! answer.
 
-use std::{sync::Arc, thread::JoinHandle, time::Instant};
+use std::{
+    panic::resume_unwind,
+    sync::Arc,
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
 
 use anyhow::Context;
 use hive_store::{Store, StoreError, event_log::EventLog, sqlite::Retention};
@@ -16,6 +21,7 @@ use super::{
     chores::Chores,
     desk::{Desk, Spoken},
     lobby::Lobby,
+    queue::Alarm,
     stopping,
 };
 use crate::{config::Config, metrics::Metrics, pauses::Pauses, roster::Roster, server::together};
@@ -45,6 +51,13 @@ const TOGETHER_FROM: usize = 4;
 /// How many connections are heard before the next group begins: all that are ready, within reason.
 const HEARD_PER_GROUP: u32 = 512;
 
+/// SQLite is brought up to the redo journal after so long, …
+const SETTLE_AFTER: Duration = Duration::from_millis(20);
+/// … or so many groups, …
+const SETTLE_FROM: u32 = 256;
+/// … and when that failed for want of space, again after so long.
+const SETTLE_AGAIN: Duration = Duration::from_secs(1);
+
 /// The running thread.
 #[derive(Debug)]
 pub struct Writer {
@@ -67,6 +80,10 @@ impl Writer {
             .store
             .one(Timestamp::now(), |tx| Agenda::look_up(tx))?
             .context("cannot read the agenda")?;
+        let asked = Arc::clone(&queue);
+        parts
+            .store
+            .settle_when_asked(move || asked.push(Box::new(SettleJob)));
         let retention = Retention {
             messages: parts.config.limits.retention(),
         };
@@ -77,6 +94,7 @@ impl Writer {
             askers: Askers::default(),
             agenda,
             chores: Chores::new(retention),
+            settle_at: None,
         };
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -97,7 +115,11 @@ impl Writer {
                     queue: Arc::clone(&work.queue),
                     on_end: Some(on_end),
                 };
-                let result = runtime.block_on(work.run());
+                // As a task among those of the connections: they wake it without a system call, which
+                // waking the runtime's own future takes.
+                let work = runtime.spawn(work.run());
+                let result = runtime.block_on(work);
+                let result = result.unwrap_or_else(|error| resume_unwind(error.into_panic()));
                 drop(leaving);
                 // Nobody waits for it when the start itself failed.
                 drop(outcome_sender.send(result));
@@ -158,16 +180,36 @@ struct Work {
     askers: Askers,
     agenda: Agenda,
     chores: Chores,
+    /// When SQLite is to be brought up to the redo journal.
+    settle_at: Option<Instant>,
+}
+
+/// Somebody wants to read what was answered already.
+struct SettleJob;
+
+impl Job for SettleJob {
+    fn run(self: Box<Self>, desk: &mut Desk<'_>) {
+        desk.spoken.settle = true;
+    }
+
+    fn refuse(self: Box<Self>, _error: WireError) {}
 }
 
 impl Work {
     async fn run(mut self) -> Result<(), StoreError> {
         let mut jobs = Vec::new();
+        let mut alarm = Alarm::new();
         let result = loop {
-            if let Found::Stop = self.queue.take(&mut jobs, self.wake_at()).await {
+            let wake_at = self.wake_at();
+            if let Found::Stop = self.queue.take(&mut jobs, wake_at, &mut alarm).await {
                 break Ok(());
             }
             if let Err(error) = self.work_off(&mut jobs) {
+                break Err(error);
+            }
+            if self.settle_at.is_some_and(|at| at <= Instant::now())
+                && let Err(error) = self.settle()
+            {
                 break Err(error);
             }
             if self.chores.is_due()
@@ -227,6 +269,7 @@ impl Work {
         for event in spoken.events {
             self.parts.events.publish(event);
         }
+        self.plan_settling(began, spoken.settle);
         if count > 0 {
             self.chores.worked(spoken.sent);
             self.parts
@@ -273,7 +316,31 @@ impl Work {
             self.agenda.pause();
         }
         let Desk { group, spoken, .. } = desk;
-        Ok((group.commit(), spoken, count))
+        Ok((group.make_durable(), spoken, count))
+    }
+
+    /// Decides when SQLite is brought up to what was just made durable.
+    fn plan_settling(&mut self, now: Instant, is_asked: bool) {
+        let behind = self.parts.store.behind();
+        if behind == 0 {
+            self.settle_at = None;
+        } else if is_asked || behind == SETTLE_FROM {
+            self.settle_at = Some(now);
+        } else if self.settle_at.is_none() {
+            self.settle_at = Some(now + SETTLE_AFTER);
+        }
+    }
+
+    fn settle(&mut self) -> Result<(), StoreError> {
+        self.settle_at = None;
+        match self.parts.store.settle() {
+            Err(error) if error.is_passing() => {
+                tracing::warn!(%error, "what was acknowledged is in the redo journal only");
+                self.settle_at = Some(Instant::now() + SETTLE_AGAIN);
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     /// Reads again what a group that was undone may have changed in mind.
@@ -297,6 +364,7 @@ impl Work {
             self.lobby.next_deadline(),
             self.agenda.wake_at(Timestamp::now()),
             self.chores.wake_at(),
+            self.settle_at,
         ];
         times.into_iter().flatten().min()
     }

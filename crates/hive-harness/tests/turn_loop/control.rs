@@ -1,5 +1,7 @@
 //! Requests of the host: interrupting, and being asked twice.
 
+use std::fs;
+
 use hive_wire::{control::ControlAction, report::PostedKind};
 
 use crate::{host::Call, rig::Rig};
@@ -98,6 +100,36 @@ async fn a_request_that_comes_twice_is_carried_out_once_and_answered_twice() {
         .filter(|argv| !argv.contains("--continue"))
         .count();
     assert_eq!(fresh, 1);
+}
+
+#[tokio::test]
+async fn t19_a_wish_for_a_new_session_outlasts_a_turn_that_reached_no_engine() {
+    let rig = Rig::new();
+    let prompt = rig.path("harness/claude-system-prompt.md");
+    rig.play(async {
+        rig.host.send("one");
+        rig.host.turns_ended(1).await;
+        // What the engine is to be told cannot be written.
+        fs::remove_file(&prompt).unwrap();
+        fs::create_dir_all(prompt.join("in the way")).unwrap();
+        fs::write(rig.path("state/CLAUDE.md"), "Something new.").unwrap();
+        let wish = rig.host.ask(ControlAction::NewSession);
+        rig.host.answer(wish).await;
+        let second = rig.host.send("two");
+        rig.host.turns_ended(2).await;
+        fs::remove_dir_all(&prompt).unwrap();
+        let acked = Call::Acked(vec![second.0]);
+        rig.host.wait("it goes on", |book| book.has(&acked)).await;
+        let third = Call::Acked(vec![rig.host.send("three").0]);
+        rig.host.wait("the third", |book| book.has(&third)).await;
+    })
+    .await;
+    let continues: Vec<bool> = rig
+        .argvs()
+        .iter()
+        .map(|argv| argv.contains("--continue"))
+        .collect();
+    assert_eq!(continues, [true, false, true]);
 }
 
 #[tokio::test]

@@ -2,9 +2,10 @@
 //! and acknowledged commits that are missing from the write-ahead log after a crash.
 //!
 //! SQLite reads a damaged log up to the first bad frame and silently goes on from there. So after
-//! every commit the guard notes, in a small file of its own, how many frames the log holds. The
-//! note is not synced: after a power cut it may be old, which claims less, never more. A log starts
-//! over only when all of it is in the database, so a log younger than the note proves nothing lost.
+//! every commit that is synced the guard notes, in a small file of its own, how many frames the log
+//! holds, and after every group in the redo journal the number of that. The note is not synced:
+//! after a power cut it may be old, which claims less, never more. A log starts over only when all
+//! of it is in the database, so a log younger than the note proves nothing lost.
 
 use std::{
     fs::{File, OpenOptions},
@@ -41,11 +42,17 @@ pub(super) struct Mark {
     in_database: u32,
 }
 
+/// Where the number of the last group stands, and its checksum, behind the mark.
+const NUMBER_AT: u64 = 32;
+
 /// The note on disk, shared with the checkpointer.
 #[derive(Debug)]
 pub(super) struct MarkFile {
     file: File,
+    /// How the log stands.
     mark: Mark,
+    /// What is written: never more than was synced.
+    noted: Mark,
 }
 
 /// Device and inode.
@@ -56,10 +63,8 @@ pub(super) type SharedMark = Arc<Mutex<MarkFile>>;
 /// Watches the files of one open database.
 #[derive(Debug)]
 pub(super) struct Guard {
-    database: PathBuf,
-    wal: PathBuf,
-    /// Device and inode of the database and of its log.
-    identity: [FileIdentity; 2],
+    /// The database, its log and, if there is one, its redo journal.
+    files: Vec<(PathBuf, FileIdentity)>,
     mark: SharedMark,
     wal_file: File,
     /// Frames in the log after the last commit, as SQLite's hook reports them.
@@ -70,6 +75,8 @@ pub(super) struct Guard {
 pub(super) struct BeforeOpen {
     database: PathBuf,
     noted: Mark,
+    /// The last group that was acknowledged.
+    pub(super) number: i64,
     log: Option<Log>,
     file: File,
 }
@@ -105,6 +112,7 @@ impl Guard {
         Ok(BeforeOpen {
             database: database.to_path_buf(),
             noted,
+            number: read_number(&file),
             log,
             file,
         })
@@ -114,9 +122,29 @@ impl Guard {
         Arc::clone(&self.mark)
     }
 
+    /// Watches the redo journal too.
+    pub(super) fn watch_journal(&mut self, path: PathBuf) -> Result<(), StoreError> {
+        let identity = identity_of(&path)?;
+        self.files.push((path, identity));
+        Ok(())
+    }
+
+    /// Makes everything durable that SQLite has committed.
+    pub(super) fn sync_log(&self) -> Result<(), StoreError> {
+        let synced = self.wal_file.sync_data();
+        synced.map_err(|source| io_error(&self.files[1].0, source))
+    }
+
+    /// Called after every group in the redo journal, before it is acknowledged.
+    pub(super) fn after_redo(&self, number: i64) -> Result<(), StoreError> {
+        check(&self.files)?;
+        lock(&self.mark).note_number(number);
+        Ok(())
+    }
+
     /// Called after every commit that changed something, before it is acknowledged.
-    pub(super) fn after_commit(&self) -> Result<(), StoreError> {
-        self.check_files()?;
+    pub(super) fn after_commit(&self, is_synced: bool) -> Result<(), StoreError> {
+        check(&self.files)?;
         let frames = self.frames.load(Ordering::Relaxed);
         let mut shared = lock(&self.mark);
         let mut mark = shared.mark;
@@ -133,7 +161,10 @@ impl Guard {
             }
         }
         mark.frames = frames;
-        shared.note(mark);
+        shared.mark = mark;
+        if is_synced {
+            shared.note(mark);
+        }
         Ok(())
     }
 
@@ -147,22 +178,25 @@ impl Guard {
     pub(super) fn finish(&self, conn: &Connection) -> Result<(), StoreError> {
         let (_, log, copied) = checkpoint(conn, "PASSIVE")?;
         if log == copied {
-            lock(&self.mark).note(Mark::default());
+            let mut shared = lock(&self.mark);
+            shared.mark = Mark::default();
+            shared.note(Mark::default());
         }
         Ok(())
     }
+}
 
-    fn check_files(&self) -> Result<(), StoreError> {
-        for (path, identity) in [&self.database, &self.wal].into_iter().zip(self.identity) {
-            if identity_of(path).ok() != Some(identity) {
-                return Err(StoreError::NotOurs {
-                    path: path.display().to_string(),
-                    detail: "it was removed or replaced while the daemon was running".to_owned(),
-                });
-            }
+/// Refuses to go on when one of the files is not where it was.
+fn check(files: &[(PathBuf, FileIdentity)]) -> Result<(), StoreError> {
+    for (path, identity) in files {
+        if identity_of(path).ok() != Some(*identity) {
+            return Err(StoreError::NotOurs {
+                path: path.display().to_string(),
+                detail: "it was removed or replaced while the daemon was running".to_owned(),
+            });
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Which file lies at `path`. Asks for nothing else: once somebody has looked at a file's times,
@@ -187,21 +221,22 @@ impl BeforeOpen {
         let (_, recovered, copied) = checkpoint(conn, "PASSIVE")?;
         let wal = beside(&self.database, "-wal");
         let wal_file = File::open(&wal).map_err(|source| io_error(&wal, source))?;
-        let mut file = MarkFile {
-            file: self.file,
-            mark: self.noted,
-        };
-        // Written here so that its block is there when the disk is full.
-        file.write(Mark {
+        let mark = Mark {
             salts: self.log.map(|log| log.salts).unwrap_or_default(),
             frames: recovered,
             in_database: copied,
-        })
-        .map_err(|source| io_error(&beside(&self.database, "-mark"), source))?;
+        };
+        let mut file = MarkFile {
+            file: self.file,
+            mark,
+            noted: self.noted,
+        };
+        // Written here so that its block is there when the disk is full.
+        file.write(mark)
+            .map_err(|source| io_error(&beside(&self.database, "-mark"), source))?;
+        let identities = [identity_of(&self.database)?, identity_of(&wal)?];
         Ok(Guard {
-            identity: [identity_of(&self.database)?, identity_of(&wal)?],
-            database: self.database,
-            wal,
+            files: [self.database, wal].into_iter().zip(identities).collect(),
             mark: Arc::new(Mutex::new(file)),
             wal_file,
             frames,
@@ -211,7 +246,7 @@ impl BeforeOpen {
 
 impl MarkFile {
     fn write(&mut self, mark: Mark) -> std::io::Result<()> {
-        self.mark = mark;
+        self.noted = mark;
         self.file.write_all_at(&mark.encode(), 0)
     }
 
@@ -222,21 +257,31 @@ impl MarkFile {
         }
     }
 
-    /// Which log the note is about.
+    fn note_number(&self, number: i64) {
+        if let Err(error) = self.file.write_all_at(&encode_number(number), NUMBER_AT) {
+            tracing::warn!(%error, "cannot note how far the journal is");
+        }
+    }
+
+    /// Which log it is about.
     pub(super) fn salts(&self) -> [u32; 2] {
         self.mark.salts
     }
 
-    /// Notes how far a checkpoint came that began when the note was about the log of `salts`,
-    /// unless the log has started over since.
+    /// Notes how far a checkpoint came that began when the log was the one of `salts`, unless the
+    /// log has started over since. A checkpoint syncs the frames that it sees.
     pub(super) fn copied(&mut self, salts: [u32; 2], seen_frames: u32, copied: u32) {
         let is_news = copied > self.mark.in_database && seen_frames <= self.mark.frames;
-        if self.mark.salts == salts && is_news {
-            self.note(Mark {
-                in_database: copied,
-                ..self.mark
-            });
+        if self.mark.salts != salts || !is_news {
+            return;
         }
+        self.mark.in_database = copied;
+        let is_known = self.noted.salts == salts;
+        let noted = if is_known { self.noted.frames } else { 0 };
+        self.note(Mark {
+            frames: noted.max(seen_frames),
+            ..self.mark
+        });
     }
 }
 
@@ -286,6 +331,28 @@ impl Mark {
             frames: word(8),
             in_database: word(12),
         }
+    }
+}
+
+fn encode_number(number: i64) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&number.to_le_bytes());
+    let checksum = crc32fast::hash(&bytes[..8]);
+    bytes[8..].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// The number in the file; one that claims nothing when there is none or it is torn.
+fn read_number(file: &File) -> i64 {
+    let mut bytes = [0; 12];
+    if file.read_exact_at(&mut bytes, NUMBER_AT).is_err() {
+        return 0;
+    }
+    let number = i64::from_le_bytes(bytes[..8].try_into().expect("eight bytes"));
+    if encode_number(number) == bytes {
+        number
+    } else {
+        0
     }
 }
 
@@ -364,6 +431,11 @@ mod tests {
                 frames: 700,
                 in_database: 0,
             },
+            noted: Mark {
+                salts: [2, 2],
+                frames: 500,
+                in_database: 0,
+            },
         };
         note.copied([1, 1], 600, 600);
         assert_eq!(note.mark.in_database, 0);
@@ -373,7 +445,14 @@ mod tests {
         assert_eq!(note.mark.in_database, 600);
         note.copied([2, 2], 0, 0);
         assert_eq!(note.mark.in_database, 600, "another one was at it");
-        assert_eq!(Mark::read(&note.file), note.mark);
+        let synced = Mark {
+            frames: 600,
+            ..note.mark
+        };
+        assert_eq!(Mark::read(&note.file), synced, "not what may be lost");
+        note.noted.frames = 650;
+        note.copied([2, 2], 620, 610);
+        assert_eq!(Mark::read(&note.file).frames, 650);
     }
 
     #[test]
@@ -381,6 +460,7 @@ mod tests {
         let mut note = MarkFile {
             file: tempfile::tempfile().unwrap(),
             mark: Mark::default(),
+            noted: Mark::default(),
         };
         assert_eq!(Mark::read(&note.file), Mark::default());
         let mark = Mark {
@@ -392,5 +472,10 @@ mod tests {
         assert_eq!(Mark::read(&note.file), mark);
         note.file.write_all_at(&[9], 8).unwrap();
         assert_eq!(Mark::read(&note.file), Mark::default());
+        assert_eq!(read_number(&note.file), 0);
+        note.note_number(77);
+        assert_eq!(read_number(&note.file), 77);
+        note.file.write_all_at(&[9], NUMBER_AT).unwrap();
+        assert_eq!(read_number(&note.file), 0);
     }
 }

@@ -23,6 +23,7 @@ use super::{
     Tx,
     books::{Held, Inbox, OpenTurn},
     readers::{receipt_from, receipts},
+    redo::Statement,
     turns::Outcome,
 };
 use crate::{Mail, NewMessage, Receive, Received, Refusal, mail::Verdict};
@@ -59,14 +60,15 @@ impl Mail for Tx<'_> {
         self.insert_message(id, &message, thread)?;
         self.enqueue(message.to.as_str(), id)?;
         if let Some(key) = &message.key {
-            self.conn
-                .prepare_cached("INSERT OR REPLACE INTO send_keys VALUES (?1, ?2, ?3, ?4)")?
-                .execute(params![
-                    message.from.as_str(),
-                    key.as_str(),
-                    id.0,
-                    self.now.millis()
-                ])?;
+            self.change(
+                Statement::Remember,
+                &[
+                    message.from.as_str().into(),
+                    key.as_str().into(),
+                    id.0.into(),
+                    self.now.millis().into(),
+                ],
+            )?;
         }
         self.books.inbox_mut(self.conn, message.to.as_str())?.depth += 1;
         Ok(Sent {
@@ -108,11 +110,8 @@ impl Mail for Tx<'_> {
         let is_of_req = |held: &Held| held.req.as_ref() == Some(req);
         let durable = open.held.iter().filter(|held| is_of_req(held)).count();
         if durable > 0 {
-            self.conn
-                .prepare_cached(
-                    "UPDATE mail SET confirmed = 1 WHERE recipient = ?1 AND state = 1 AND req = ?2",
-                )?
-                .execute(params![agent.as_str(), req.as_str()])?;
+            let batch = [agent.as_str().into(), req.as_str().into()];
+            self.change(Statement::Confirm, &batch)?;
             self.change_open_turn(agent, |open| {
                 let of_req = open.held.iter_mut().filter(|held| is_of_req(held));
                 of_req.for_each(|held| held.confirmed = true);

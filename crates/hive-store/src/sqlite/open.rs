@@ -3,14 +3,20 @@
 use std::{
     fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, config::DbConfig};
 
 use super::{
-    MIN_SQLITE, Readers, Store, StoreError, books::Books, checkpoint::Checkpointer, guard::Guard,
+    MIN_SQLITE, Readers, Store, StoreError,
+    behind::{Behind, Writing},
+    books::Books,
+    checkpoint::Checkpointer,
+    guard::Guard,
+    redo::{Journal, fill},
 };
 
 /// The scripts that lead from each format to the next; their number is the newest format.
@@ -23,8 +29,11 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006_tool_groups.sql"),
     include_str!("migrations/0007_spend.sql"),
     include_str!("migrations/0008_packed_correspondence.sql"),
+    include_str!("migrations/0009_redo.sql"),
 ];
 
+/// The format that the redo journal came with.
+const REDO_FORMAT: u32 = 9;
 /// Of new databases; an older file keeps its own. A commit writes whole pages, each with two system
 /// calls: smaller ones make many of a few long messages, larger ones write much for a short one.
 const PAGE_SIZE: u32 = 8192;
@@ -43,6 +52,8 @@ pub struct Options {
     /// How much of the write-ahead log is laid out beforehand, so that a commit overwrites blocks
     /// that are there: a sync then needs no journal commit of the file system.
     pub wal_bytes: u64,
+    /// How large the redo journal is; 0 for none.
+    pub redo_bytes: u64,
 }
 
 impl Default for Options {
@@ -51,6 +62,7 @@ impl Default for Options {
             inbox_depth: 10_000,
             deliveries_before_dead: 5,
             wal_bytes: 33 * 1024 * 1024,
+            redo_bytes: 8 * 1024 * 1024,
         }
     }
 }
@@ -74,8 +86,9 @@ pub fn open(path: &Path, options: &Options) -> Result<(Store, Readers), StoreErr
     let identity = Identity::of(path);
     let is_new = identity.check_presence(path)?;
     let guard = Guard::before_open(path)?;
+    let acknowledged = guard.number;
     let mut conn = connect(path, is_new)?;
-    let guard = guard.after_recovery(&mut conn)?;
+    let mut guard = guard.after_recovery(&mut conn)?;
     // Only now: SQLite removes a log that it finds beside an empty database.
     lay_out_wal(&beside(path, "-wal"), options.wal_bytes)?;
     if fs::metadata(path)
@@ -93,22 +106,85 @@ pub fn open(path: &Path, options: &Options) -> Result<(Store, Readers), StoreErr
     }
     let format = format_of(&conn, path)?;
     identity.compare(&conn, path, format)?;
+    let redo = beside(path, "-redo");
+    bring_in(&conn, &redo, format, acknowledged)?;
     migrate(&conn, format)?;
     identity.write_down(&conn)?;
+    guard.sync_log()?;
+    let id = hive_id(&conn)?.unwrap_or_default();
+    let number = last_group(&conn)?;
+    let journal = Journal::start(&redo, &id, options.redo_bytes, number)?;
+    if journal.is_there() {
+        guard.watch_journal(redo)?;
+    }
     let books = Books::load(&conn)?;
     let checkpointer = Checkpointer::start(path, guard.shared_mark())?;
     let limits = Limits {
         inbox_depth: options.inbox_depth,
         deliveries_before_dead: options.deliveries_before_dead,
     };
+    let behind = Arc::new(Behind::default());
     let store = Store {
         conn,
         books,
         guard,
         checkpointer,
         limits,
+        journal,
+        behind: Writing(Arc::clone(&behind)),
     };
-    Ok((store, Readers::new(path.to_path_buf())))
+    Ok((store, Readers::new(path.to_path_buf(), behind)))
+}
+
+/// Brings in the groups of the redo journal that SQLite had not committed.
+fn bring_in(
+    conn: &Connection,
+    redo: &Path,
+    format: u32,
+    acknowledged: i64,
+) -> Result<(), StoreError> {
+    let id = if format == 0 { None } else { hive_id(conn)? };
+    let records = Journal::read(redo, &id.unwrap_or_default())?;
+    // Before this format there was no journal: one that lies beside such a database is of a later
+    // time.
+    let has_numbers = format >= REDO_FORMAT;
+    let committed = if has_numbers { last_group(conn)? } else { 0 };
+    let missing: Vec<_> = records
+        .iter()
+        .filter(|record| record.number > committed)
+        .collect();
+    let first = missing
+        .first()
+        .map_or(committed, |record| record.number - 1);
+    let last = missing.last().map_or(committed, |record| record.number);
+    let fits = first == committed && (has_numbers || missing.is_empty());
+    if !fits || last < acknowledged {
+        return Err(StoreError::LostCommits {
+            path: redo.display().to_string(),
+            detail: format!(
+                "group {acknowledged} was acknowledged, {committed} is the last in the database, \
+                 and the redo journal has {} to {last}",
+                first + 1
+            ),
+        });
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    tracing::info!(groups = missing.len(), "bringing in the redo journal");
+    conn.execute_batch("BEGIN")?;
+    for record in missing {
+        // A connection that is dropped undoes what it did not commit.
+        record.replay(conn, redo)?;
+    }
+    conn.execute("UPDATE redo SET number = ?1", [last])?;
+    conn.execute_batch("COMMIT")?;
+    Ok(())
+}
+
+/// The number of the last group in the database.
+fn last_group(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.query_row("SELECT number FROM redo", [], |row| row.get(0))
 }
 
 fn connect(path: &Path, is_new: bool) -> Result<Connection, StoreError> {
@@ -131,7 +207,9 @@ fn connect(path: &Path, is_new: bool) -> Result<Connection, StoreError> {
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         conn.pragma_update(None, "page_size", PAGE_SIZE)?;
         conn.pragma_update(None, "journal_mode", "wal")?;
-        conn.pragma_update(None, "synchronous", "full")?;
+        // The log is synced where that is due: after a commit that is to be acknowledged, unless
+        // the redo journal has it, and by SQLite itself before it copies or starts over.
+        conn.pragma_update(None, "synchronous", "normal")?;
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;
         conn.pragma_update(None, "cache_size", -8192)?;
         conn.pragma_update(None, "temp_store", "memory")?;
@@ -212,19 +290,7 @@ fn lay_out_wal(wal: &Path, bytes: u64) -> Result<(), StoreError> {
             .truncate(false)
             .mode(0o600)
             .open(wal)?;
-        let zeros = [0_u8; 64 * 1024];
-        let length = file.metadata()?.len();
-        let mut at = length;
-        while at < bytes {
-            let step = (bytes - at).min(zeros.len() as u64);
-            let step = &zeros[..usize::try_from(step).unwrap_or(zeros.len())];
-            if let Err(error) = file.write_all_at(step, at) {
-                // The little space that is left is for the commits themselves.
-                file.set_len(length)?;
-                return Err(error);
-            }
-            at += step.len() as u64;
-        }
+        fill(&file, bytes)?;
         file.sync_all()
     };
     match lay_out() {
@@ -307,7 +373,7 @@ fn hive_id(conn: &Connection) -> rusqlite::Result<Option<String>> {
     .optional()
 }
 
-fn not_ours(database: &Path, detail: String) -> StoreError {
+pub(super) fn not_ours(database: &Path, detail: String) -> StoreError {
     StoreError::NotOurs {
         path: database.display().to_string(),
         detail,

@@ -1,8 +1,9 @@
-//! Reading beside the writer: its own connections, never waiting for a commit.
+//! Reading beside the writer, on connections of its own. It waits for no sync, only for SQLite to
+//! have caught up with what was acknowledged before.
 
 use std::{
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use hive_wire::{
@@ -14,8 +15,8 @@ use hive_wire::{
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, named_params};
 
 use super::{
-    AgentRecord, Approval, Permissions, Schedule, approvals, correspondence, mail::checksum,
-    questions,
+    AgentRecord, Approval, Permissions, Schedule, approvals, behind::Behind, correspondence,
+    mail::checksum, questions,
 };
 
 /// The columns that make a receipt, then body, `in_reply_to` and checksum, followed by `$tail`.
@@ -88,6 +89,7 @@ impl<T> Page<T> {
 pub struct Readers {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
+    behind: Arc<Behind>,
 }
 
 /// Which part of the history to read.
@@ -117,10 +119,11 @@ pub struct Counts {
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(super) fn new(path: PathBuf, behind: Arc<Behind>) -> Self {
         Self {
             path,
             idle: Mutex::new(Vec::new()),
+            behind,
         }
     }
 
@@ -129,7 +132,7 @@ impl Readers {
     /// # Errors
     /// When the file cannot be opened.
     pub fn open_file(path: &std::path::Path) -> rusqlite::Result<Self> {
-        let readers = Self::new(path.to_path_buf());
+        let readers = Self::new(path.to_path_buf(), Arc::default());
         readers.with(|conn| conn.query_row("SELECT count(*) FROM meta", [], |_| Ok(())))?;
         Ok(readers)
     }
@@ -331,6 +334,7 @@ impl Readers {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
+        self.behind.catch_up();
         let idle = self
             .idle
             .lock()

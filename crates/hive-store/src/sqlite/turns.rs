@@ -12,7 +12,7 @@ use hive_wire::{
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{Tx, books::OpenTurn};
+use super::{Tx, books::OpenTurn, redo::Statement};
 use crate::Refusal;
 
 /// How many turns are remembered by name, counted over the whole hive.
@@ -141,13 +141,14 @@ impl Tx<'_> {
         if open.is_on_disk() {
             return Ok(());
         }
-        self.conn
-            .prepare_cached("INSERT INTO open_turns VALUES (?1, ?2, ?3)")?
-            .execute(params![
-                agent.as_str(),
-                open.name.as_str(),
-                open.opened_at.millis()
-            ])?;
+        self.change(
+            Statement::OpenTurn,
+            &[
+                agent.as_str().into(),
+                open.name.as_str().into(),
+                open.opened_at.millis().into(),
+            ],
+        )?;
         self.change_open_turn(agent, |open| open.has_row = true)
     }
 
@@ -161,23 +162,22 @@ impl Tx<'_> {
         closed: &TurnClosed,
     ) -> rusqlite::Result<()> {
         if open.has_row {
-            self.conn
-                .prepare_cached("DELETE FROM open_turns WHERE agent = ?1")?
-                .execute([agent.as_str()])?;
+            self.change(Statement::CloseTurn, &[agent.as_str().into()])?;
         }
-        self.conn
-            .prepare_cached("INSERT INTO turns VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?
-            .execute(params![
-                seq,
-                agent.as_str(),
-                open.name.as_str(),
-                open.opened_at.millis(),
-                self.now.millis(),
-                outcome as i64,
-                closed.acked,
-                closed.requeued,
-                closed.dead
-            ])?;
+        self.change(
+            Statement::EndTurn,
+            &[
+                seq.into(),
+                agent.as_str().into(),
+                open.name.as_str().into(),
+                open.opened_at.millis().into(),
+                self.now.millis().into(),
+                (outcome as i64).into(),
+                closed.acked.into(),
+                closed.requeued.into(),
+                closed.dead.into(),
+            ],
+        )?;
         self.books
             .turns
             .insert(agent.as_str(), open.name.as_str(), seq);

@@ -57,6 +57,7 @@ pub fn fast_dir() -> TempDir {
 pub fn small() -> Options {
     Options {
         wal_bytes: 0,
+        redo_bytes: 64 * 1024,
         ..Options::default()
     }
 }
@@ -148,6 +149,25 @@ impl Hive {
         self.run(|tx| tx.send(message(from, to, body))).message_id
     }
 
+    /// Runs one operation that is durable at the end, and not more than that.
+    pub fn try_run_durably<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, StoreError> {
+        self.clock += 1;
+        let now = at(self.clock);
+        let mut group = self.store().begin(now)?;
+        let outcome = group.run_checked(operation);
+        group.make_durable()?;
+        Ok(outcome.unwrap())
+    }
+
+    /// Sends so that it is durable, and not more than that.
+    pub fn send_durably(&mut self, from: &str, to: &str, body: &str) -> MessageId {
+        let sent = self.try_run_durably(|tx| tx.send(message(from, to, body)));
+        sent.unwrap().message_id
+    }
+
     /// Receives without a turn: what came, acked.
     pub fn take(&mut self, of: &str, max: u32) -> Vec<MessageId> {
         let received = self.run(|tx| tx.receive(&receive(of, "", max)));
@@ -173,25 +193,36 @@ pub fn copy_files(from: &Path, to: &Path) {
 /// The SQLite store as a subject of the conformance suite.
 pub struct Sqlite {
     pub hive: Hive,
+    /// How many groups may be durable in the redo journal alone.
+    pub behind: u32,
 }
 
 impl Sqlite {
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: Limits, behind: u32) -> Self {
         let hive = Hive::with(Options {
             inbox_depth: limits.inbox_depth,
             deliveries_before_dead: limits.deliveries_before_dead,
             ..small()
         });
-        Self { hive }
+        Self { hive, behind }
     }
 }
 
 impl Subject for Sqlite {
     fn group(&mut self, now: Timestamp, operations: &[Op]) -> Vec<Outcome> {
-        let mut group = self.hive.store().begin(now).unwrap();
+        let behind = self.behind;
+        let store = self.hive.store();
+        let mut group = store.begin(now).unwrap();
         let run = |operation: &Op| Outcome::of(group.run(|tx| operation.apply(tx)));
         let outcomes = operations.iter().map(run).collect();
-        group.commit().unwrap();
+        if behind == 0 {
+            group.commit().unwrap();
+            return outcomes;
+        }
+        group.make_durable().unwrap();
+        if store.behind() > behind {
+            store.settle().unwrap();
+        }
         outcomes
     }
 

@@ -74,6 +74,62 @@ fn fill(store: &mut Store, body: &str) -> (u32, StoreError) {
 }
 
 #[test]
+fn a_disk_that_is_full_behind_the_journal_takes_nothing_back() {
+    let test = "disk::a_disk_that_is_full_behind_the_journal_takes_nothing_back";
+    let prepare = "mount -t tmpfs -o size=24m tmpfs \"$1\"";
+    let Some(dir) = in_child(test, OWN_MOUNTS, prepare) else {
+        return;
+    };
+    let options = Options {
+        redo_bytes: 2 * 1024 * 1024,
+        ..small()
+    };
+    let mut store = open(&dir, &options);
+    let ballast = dir.join("ballast");
+    let mut file = std::fs::File::create(&ballast).unwrap();
+    while file.write_all(&[1; 4096]).is_ok() {}
+    drop(file);
+
+    // The journal has its blocks; SQLite's log finds none.
+    let body = "x".repeat(30_000);
+    let mut kept = 0;
+    let error = loop {
+        let mut group = store.begin(at(i64::from(kept))).unwrap();
+        let sent = group.run_checked(|tx| tx.send(message("bob", "ada", &body)));
+        match group.make_durable() {
+            Ok(()) => kept += u32::from(sent.is_ok()),
+            Err(error) => break error,
+        }
+        if kept == 5 {
+            let error = store.settle().unwrap_err();
+            assert!(matches!(error, StoreError::DiskFull), "{error:?}");
+            assert_eq!((store.behind(), waiting_in_mind(&mut store)), (5, 5));
+        }
+    };
+    assert!(matches!(error, StoreError::DiskFull), "{error:?}");
+    assert!(kept > 20, "{kept}");
+    assert_eq!(waiting_in_mind(&mut store), kept, "what was answered");
+
+    std::fs::remove_file(&ballast).unwrap();
+    store.settle().unwrap();
+    assert_eq!(waiting(&mut store), kept);
+    // As after a kill: nothing is closed in good order.
+    drop(store);
+    let mut store = open(&dir, &options);
+    assert_eq!(waiting(&mut store), kept);
+    let got = store.one(at(7), |tx| tx.receive(&receive("ada", "t1", 99)));
+    assert_eq!(got.unwrap().unwrap().messages[0].id, MessageId(1));
+}
+
+/// What the store holds, whether SQLite has committed it or not.
+fn waiting_in_mind(store: &mut Store) -> u32 {
+    let mut group = store.begin(at(1)).unwrap();
+    let inbox = group.run_checked(|tx| tx.inbox(&"ada".parse().unwrap()));
+    group.make_durable().unwrap();
+    inbox.unwrap().unread
+}
+
+#[test]
 fn a_full_disk_fails_whole_groups_and_passes() {
     let test = "disk::a_full_disk_fails_whole_groups_and_passes";
     let prepare = "mount -t tmpfs -o size=24m tmpfs \"$1\"";

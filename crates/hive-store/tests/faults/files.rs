@@ -35,8 +35,9 @@ fn a_database_deleted_while_open_ends_the_store() {
         "no new hive in the place of the old one"
     );
     // The loss is accepted on purpose: a new hive begins.
-    fs::remove_file(hive.file("-id")).unwrap();
-    fs::remove_file(hive.file("-mark")).unwrap();
+    for file in ["-id", "-mark", "-redo"] {
+        fs::remove_file(hive.file(file)).unwrap();
+    }
     hive.start().unwrap();
     assert_eq!(hive.send("bob", "ada", "first").0, 1);
 }

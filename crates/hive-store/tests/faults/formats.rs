@@ -83,11 +83,17 @@ const SAMPLES: &[&str] = &[
      INSERT INTO receipts VALUES (1, 2, 1, 1, 2000);
      INSERT INTO correspondence VALUES ('ada', 1, x'00000000'), ('bob', 1, x'00000000');
      INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
+    "INSERT INTO meta VALUES ('hive_id', '00112233445566778899aabbccddeeff'), \
+       ('indexed_messages', 0);
+     INSERT INTO agents (name, runtime, port, created_at, wanted, engine, generation) \
+       VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3);
+     UPDATE redo SET number = 17;
+     INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
 ];
 
 /// Makes a database of an earlier format with rows in it, and leaves it where the hive looks.
 fn lay_down(hive: &Hive, format: usize) {
-    for suffix in ["", "-wal", "-shm", "-id", "-mark"] {
+    for suffix in ["", "-wal", "-shm", "-id", "-mark", "-redo"] {
         let file = hive.file(suffix);
         if file.exists() {
             std::fs::remove_file(file).unwrap();
@@ -183,6 +189,34 @@ fn mail_and_turns_of_the_first_format_go_on() {
     hive.restart();
     assert_eq!(look(&mut hive, 4), (MessageState::Acked, 2, named("t3")));
     assert_eq!(hive.run(|tx| tx.open_turn_id(&ada)), None);
+}
+
+#[test]
+fn a_journal_beside_an_older_format_is_told() {
+    for format in [1, 8] {
+        let mut hive = Hive::new();
+        hive.send_durably("bob", "ada", "answered");
+        hive.kill();
+        let kept: Vec<_> = ["-redo", "-mark"]
+            .map(|suffix| (suffix, std::fs::read(hive.file(suffix)).unwrap()))
+            .into();
+        // An older state of the same hive.
+        let id = std::fs::read_to_string(hive.file("-id")).unwrap();
+        lay_down(&hive, format);
+        let raw = hive.raw();
+        let set_id = "UPDATE meta SET value = ?1 WHERE key = 'hive_id'";
+        raw.execute(set_id, [id.trim()]).unwrap();
+        raw.close().unwrap();
+        for (suffix, bytes) in &kept {
+            std::fs::write(hive.file(suffix), bytes).unwrap();
+        }
+        for file in ["-mark", "-redo"] {
+            let error = hive.start().unwrap_err();
+            assert!(matches!(error, StoreError::LostCommits { .. }), "{error}");
+            std::fs::remove_file(hive.file(file)).unwrap();
+        }
+        hive.start().unwrap();
+    }
 }
 
 #[test]

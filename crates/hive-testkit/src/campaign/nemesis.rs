@@ -12,10 +12,14 @@ use crate::{
     rng::Rng,
 };
 
-/// Where the daemon can be made to die by itself, between write, commit and reply.
-const FAILPOINTS: [&str; 3] = [
+/// Where the daemon can be made to die by itself, between write, sync, reply and commit.
+const FAILPOINTS: [&str; 7] = [
     "store::before_commit",
     "store::after_commit",
+    "store::before_redo_sync",
+    "store::after_redo_sync",
+    "store::before_settle",
+    "store::after_settle",
     "broker::before_reply",
 ];
 

@@ -3,7 +3,7 @@
 use hive_wire::{MessageId, ReqId, agent::MessageState};
 use rusqlite::{OptionalExtension, params};
 
-use crate::sqlite::{Tx, books::OpenTurn, readers::state_from};
+use crate::sqlite::{Tx, books::OpenTurn, readers::state_from, redo::Statement};
 
 /// A row of `mail`, by its key.
 #[derive(Debug, Clone, Copy)]
@@ -33,86 +33,82 @@ impl<'a> Place<'a> {
 
 impl Tx<'_> {
     /// A new message's place in its inbox.
-    pub(super) fn enqueue(&self, recipient: &str, message: MessageId) -> rusqlite::Result<()> {
-        self.conn
-            .prepare_cached("INSERT INTO mail VALUES (?1, 0, ?2, 0, 0, NULL, NULL, NULL, NULL, 0)")?
-            .execute(params![recipient, message.0])
-            .map(|_| ())
+    pub(super) fn enqueue(&mut self, recipient: &str, message: MessageId) -> rusqlite::Result<()> {
+        self.change(Statement::Enqueue, &[recipient.into(), message.0.into()])
     }
 
     /// A new message's place in the turn that waited for it.
     pub(super) fn enqueue_leased(
-        &self,
+        &mut self,
         recipient: &str,
         message: MessageId,
         turn: &OpenTurn,
         req: Option<&ReqId>,
     ) -> rusqlite::Result<()> {
-        self.conn
-            .prepare_cached("INSERT INTO mail VALUES (?1, 1, ?2, 1, 0, NULL, ?3, ?4, ?5, 0)")?
-            .execute(params![
-                recipient,
-                message.0,
-                turn.name.as_str(),
-                turn.opened_at.millis(),
-                req.map(ReqId::as_str)
-            ])
-            .map(|_| ())
+        self.change(
+            Statement::EnqueueLeased,
+            &[
+                recipient.into(),
+                message.0.into(),
+                turn.name.as_str().into(),
+                turn.opened_at.millis().into(),
+                req.map(ReqId::as_str).into(),
+            ],
+        )
     }
 
     /// To another open state. Back among the stored it lies where it was, because they are in the
     /// order of ids. A dead letter names the turn that it failed in: it is part of the receipt.
     pub(super) fn move_to(
-        &self,
+        &mut self,
         from: &Place<'_>,
         to: MessageState,
         failures: u32,
         turn: Option<i64>,
     ) -> rusqlite::Result<()> {
-        self.conn
-            .prepare_cached(
-                "UPDATE mail SET state = ?4, failures = ?5, turn = ?6, held_by = NULL, \
-                 held_since = NULL, req = NULL, confirmed = 0 \
-                 WHERE recipient = ?1 AND state = ?2 AND message = ?3",
-            )?
-            .execute(params![
-                from.recipient,
-                from.state as i64,
-                from.message.0,
-                to as i64,
-                failures,
-                turn
-            ])
-            .map(|_| ())
+        self.change(
+            Statement::Move,
+            &[
+                from.recipient.into(),
+                (from.state as i64).into(),
+                from.message.0.into(),
+                (to as i64).into(),
+                failures.into(),
+                turn.into(),
+            ],
+        )
     }
 
     /// Out of the open ones: the end of a message's way.
     pub(super) fn finish(
-        &self,
+        &mut self,
         from: &Place<'_>,
         state: MessageState,
         deliveries: u32,
         turn: Option<i64>,
     ) -> rusqlite::Result<()> {
-        self.conn
-            .prepare_cached(
-                "DELETE FROM mail WHERE recipient = ?1 AND state = ?2 AND message = ?3",
-            )?
-            .execute(params![from.recipient, from.state as i64, from.message.0])?;
-        self.conn
-            .prepare_cached("INSERT INTO receipts VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![
-                from.message.0,
-                state as i64,
-                deliveries,
-                turn,
-                self.now.millis()
-            ])
-            .map(|_| ())
+        self.change(
+            Statement::Leave,
+            &[
+                from.recipient.into(),
+                (from.state as i64).into(),
+                from.message.0.into(),
+            ],
+        )?;
+        self.change(
+            Statement::Receipt,
+            &[
+                from.message.0.into(),
+                (state as i64).into(),
+                deliveries.into(),
+                turn.into(),
+                self.now.millis().into(),
+            ],
+        )
     }
 
     /// Throws a dead letter away; its receipt tells of its deliveries and its last turn.
-    pub(super) fn discard(&self, dead: &Place<'_>) -> rusqlite::Result<()> {
+    pub(super) fn discard(&mut self, dead: &Place<'_>) -> rusqlite::Result<()> {
         let (deliveries, turn) = self
             .conn
             .prepare_cached(

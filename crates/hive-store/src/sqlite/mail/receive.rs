@@ -14,6 +14,7 @@ use crate::{
     sqlite::{
         Tx,
         books::{Held, OpenTurn},
+        redo::Statement,
         turns::Outcome,
     },
 };
@@ -117,19 +118,17 @@ impl Tx<'_> {
     ) -> rusqlite::Result<()> {
         let agent = &receive.agent;
         for Waiting { message, .. } in waiting {
-            self.conn
-                .prepare_cached(
-                    "UPDATE mail SET state = 1, deliveries = ?3, held_by = ?4, held_since = ?5, \
-                     req = ?6 WHERE recipient = ?1 AND state = 0 AND message = ?2",
-                )?
-                .execute(params![
-                    agent.as_str(),
-                    message.id.0,
-                    message.delivery,
-                    open.name.as_str(),
-                    open.opened_at.millis(),
-                    receive.req.as_ref().map(ReqId::as_str)
-                ])?;
+            self.change(
+                Statement::Lease,
+                &[
+                    agent.as_str().into(),
+                    message.id.0.into(),
+                    message.delivery.into(),
+                    open.name.as_str().into(),
+                    open.opened_at.millis().into(),
+                    receive.req.as_ref().map(ReqId::as_str).into(),
+                ],
+            )?;
         }
         self.took(agent, waiting.len())?;
         let held = waiting.iter().map(|waiting| Held {

@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension, params};
 use super::{KEY_LIFE, count, row::checksum};
 use crate::{
     NewMessage, Refusal,
-    sqlite::{Tx, transient::MAX_WAITING},
+    sqlite::{Tx, redo::Statement, transient::MAX_WAITING},
 };
 
 impl Tx<'_> {
@@ -68,26 +68,26 @@ impl Tx<'_> {
     }
 
     pub(super) fn insert_message(
-        &self,
+        &mut self,
         id: MessageId,
         message: &NewMessage,
         thread: Option<i64>,
     ) -> rusqlite::Result<()> {
         let (from, to) = (message.from.as_str(), message.to.as_str());
-        self.conn
-            .prepare_cached("INSERT INTO messages VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)")?
-            .execute(params![
-                id.0,
-                from,
-                to,
-                message.body,
-                message.in_reply_to.map(|id| id.0),
-                thread,
-                self.now.millis(),
-                count(text::encoded_length(&message.body)),
-                checksum(id, from, to, &message.body, message.in_reply_to, self.now),
-            ])?;
-        Ok(())
+        self.change(
+            Statement::Store,
+            &[
+                id.0.into(),
+                from.into(),
+                to.into(),
+                message.body.as_str().into(),
+                message.in_reply_to.map(|id| id.0).into(),
+                thread.into(),
+                self.now.millis().into(),
+                count(text::encoded_length(&message.body)).into(),
+                checksum(id, from, to, &message.body, message.in_reply_to, self.now).into(),
+            ],
+        )
     }
 
     pub(super) fn send_transient(&mut self, message: NewMessage) -> Result<Sent, Refusal> {
