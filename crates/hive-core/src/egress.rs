@@ -5,7 +5,6 @@
 //! elsewhere a moment later. Redirects are the agent's to follow, through here again. What is
 //! refused is refused before a packet leaves, names that are denied before they are looked up.
 
-mod address;
 mod outside;
 mod policy;
 mod target;
@@ -13,11 +12,13 @@ mod trail;
 mod tunnel;
 
 use std::{
+    io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
 
+use hive_providers::address;
 use hyper::{Request, Response, StatusCode, body::Incoming, header::HOST};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, sync::Semaphore, time::timeout};
@@ -36,8 +37,6 @@ use policy::Refusal;
 use target::Host;
 use trail::Outcome;
 
-/// How long a name may take to resolve.
-const RESOLVING: Duration = Duration::from_secs(10);
 /// How long all attempts to connect may take.
 const CONNECTING: Duration = Duration::from_secs(20);
 /// How many of a name's addresses are tried.
@@ -52,6 +51,7 @@ pub(crate) struct Desk<'d> {
     pub(crate) resolver: &'d Arc<dyn Resolver>,
     pub(crate) patience: Patience,
     pub(crate) seats: &'d Arc<Semaphore>,
+    pub(crate) lookups: &'d Arc<Semaphore>,
     pub(crate) tasks: &'d TaskTracker,
     pub(crate) stop: &'d CancellationToken,
     pub(crate) log: &'d (dyn Fn(&Trip) + Sync),
@@ -207,11 +207,7 @@ impl Desk<'_> {
         policy.admit(target)?;
         let addresses = match &target.host {
             Host::Address(address) => vec![*address],
-            Host::Name(name) => {
-                let found = timeout(RESOLVING, self.resolver.resolve(name)).await;
-                let found = found.map_err(|_| Unreached::Failed("no answer of the DNS".into()))?;
-                found.map_err(|error| Unreached::Failed(format!("no address: {error}")))?
-            }
+            Host::Name(name) => self.look_up(name).await?,
         };
         let (mut open, mut refused) = (Vec::new(), None);
         for address in addresses {
@@ -240,6 +236,24 @@ impl Desk<'_> {
         };
         let connected = timeout(CONNECTING, connecting).await;
         connected.unwrap_or_else(|_| Err(Unreached::Failed("no connection in time".into())))
+    }
+
+    /// Every address of a name. A lookup takes a thread and cannot be stopped: its seat is held until
+    /// it has really ended, so that slow names leave the daemon enough of them.
+    async fn look_up(&self, name: &str) -> Result<Vec<IpAddr>, Unreached> {
+        let (resolver, name) = (Arc::clone(self.resolver), name.to_owned());
+        let looking = async {
+            let seat = Arc::clone(self.lookups).acquire_owned().await;
+            let found = tokio::spawn(async move {
+                let found = resolver.resolve(&name).await;
+                drop(seat);
+                found
+            });
+            found.await.map_err(io::Error::other)?
+        };
+        let found = timeout(self.patience.resolving, looking).await;
+        let found = found.map_err(|_| Unreached::Failed("no answer of the DNS".into()))?;
+        found.map_err(|error| Unreached::Failed(format!("no address: {error}")))
     }
 
     fn judge(&self, policy: &Policy, target: &Target, found: IpAddr) -> Result<(), Refusal> {

@@ -175,6 +175,7 @@ impl Default for Patience {
             request: Duration::from_secs(60),
             answer: Duration::from_secs(11 * 60),
             silence: Duration::from_secs(10 * 60),
+            resolving: Duration::from_secs(10),
             taking: Duration::from_secs(2 * 60),
         }
     }

@@ -1,6 +1,6 @@
 //! Addresses of the web, and whether a tool may ask the host behind one.
 
-use std::net::IpAddr;
+use hive_providers::address;
 
 use crate::tool::ToolError;
 
@@ -80,7 +80,9 @@ pub(crate) async fn check_host(address: &Address, is_named: bool) -> Result<bool
     let found = tokio::net::lookup_host((address.host.as_str(), port))
         .await
         .map_err(|error| ToolError::tell(format!("{}: {error}", address.host)))?;
-    let is_private = found.into_iter().any(|socket| is_private(socket.ip()));
+    let is_private = found
+        .into_iter()
+        .any(|socket| address::judge(socket.ip()).is_err());
     if is_private && !is_named {
         return Err(ToolError::tell(format!(
             "{} is on this machine or in a private network. A rule WebFetch(domain:{}) would permit it.",
@@ -88,32 +90,6 @@ pub(crate) async fn check_host(address: &Address, is_named: bool) -> Result<bool
         )));
     }
     Ok(is_private)
-}
-
-fn is_private(ip: IpAddr) -> bool {
-    match ip {
-        IpAddr::V4(v4) => {
-            let [a, b, ..] = v4.octets();
-            v4.is_loopback()
-                || v4.is_private()
-                || v4.is_link_local()
-                || v4.is_unspecified()
-                || v4.is_broadcast()
-                || v4.is_multicast()
-                || a == 0
-                || (a == 100 && (64..128).contains(&b))
-        }
-        IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
-            Some(v4) => is_private(IpAddr::V4(v4)),
-            None => {
-                v6.is_loopback()
-                    || v6.is_unspecified()
-                    || v6.is_multicast()
-                    || v6.is_unique_local()
-                    || v6.is_unicast_link_local()
-            }
-        },
-    }
 }
 
 /// Whether a browser may ask for this; the error says why not.
@@ -158,25 +134,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn private_networks_are_seen() {
-        for ip in [
-            "127.0.0.1",
-            "10.1.2.3",
-            "192.168.0.1",
-            "169.254.169.254",
-            "::1",
-            "fe80::1",
-            "fc00::1",
-            "::ffff:127.0.0.1",
-            "0.0.0.0",
-            "100.64.0.1",
-        ] {
-            assert!(is_private(ip.parse().unwrap()), "{ip}");
-        }
-        assert!(!is_private("93.184.216.34".parse().unwrap()));
-    }
-
     #[tokio::test]
     async fn a_browser_asks_for_what_is_public_or_named() {
         let named = ["127.0.0.1".to_owned()];
@@ -186,6 +143,11 @@ mod tests {
             ("http://127.0.0.1:8080/x", true),
             ("http://[::1]/", false),
             ("http://169.254.169.254/latest/meta-data", false),
+            ("http://[::ffff:10.0.0.1]/", false),
+            ("http://[64:ff9b::7f00:1]/", false),
+            ("http://[2002:7f00:1::]/", false),
+            ("http://198.18.0.1/", false),
+            ("http://168.63.129.16/", false),
             ("file:///etc/passwd", false),
             ("chrome://settings", false),
             ("ftp://93.184.216.34/", false),

@@ -11,6 +11,7 @@ pub mod cli;
 pub mod consent;
 pub mod conversation;
 pub mod files;
+mod group;
 pub mod happening;
 pub mod history;
 mod hosts;

@@ -14,11 +14,13 @@ use rmcp::{
     model::{CallToolRequestParams, CallToolResult, ContentBlock},
     service::{Peer, RunningService, serve_client},
 };
+use rustix::process::Signal;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::process::{Child, Command};
 
 use crate::{
+    group::Group,
     paths::Workspace,
     stream_json::McpServer,
     tool::{Access, Context, Output, Permission, Properties, Running, Tool, ToolError},
@@ -140,6 +142,7 @@ pub struct Server {
     name: String,
     service: RunningService<RoleClient, ()>,
     child: Child,
+    group: Group,
     timeout: Duration,
 }
 
@@ -230,6 +233,7 @@ impl Server {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| format!("{}: {error}", stdio.command))?;
+        let group = Group::of(&child);
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("the server has no standard streams".into());
         };
@@ -263,28 +267,22 @@ impl Server {
                 name,
                 service,
                 child,
+                group,
                 timeout,
             },
             tools,
         ))
     }
 
+    /// Ends it, with whatever it started.
     async fn stop(mut self) {
         // Cancelling closes its input, which a good server takes for the end.
         drop(tokio::time::timeout(GRACE, self.service.cancel()).await);
-        let group = self
-            .child
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .and_then(rustix::process::Pid::from_raw);
         if tokio::time::timeout(GRACE, self.child.wait()).await.is_ok() {
             return;
         }
-        for signal in [rustix::process::Signal::TERM, rustix::process::Signal::KILL] {
-            if let Some(group) = group {
-                // It may be gone already.
-                rustix::process::kill_process_group(group, signal).ok();
-            }
+        for signal in [Signal::TERM, Signal::KILL] {
+            self.group.signal(signal);
             if tokio::time::timeout(GRACE, self.child.wait()).await.is_ok() {
                 return;
             }

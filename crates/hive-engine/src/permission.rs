@@ -8,6 +8,7 @@ mod decide;
 mod globs;
 mod mode;
 mod pattern;
+mod protected;
 mod risk;
 mod role;
 mod rules;

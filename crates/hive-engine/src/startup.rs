@@ -245,7 +245,7 @@ fn tool_context(
             &settings.sandbox,
             env.get("PATH").map(String::as_str),
         )),
-        fetch: Fetch::new(None, |name| env.get(name).cloned()),
+        fetch: Fetch::public(Arc::clone(&named_hosts), |name| env.get(name).cloned()),
         env,
         cancel: CancellationToken::new(),
         named_hosts,

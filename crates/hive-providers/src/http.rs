@@ -27,12 +27,14 @@ use hyper_util::{
 use thiserror::Error;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpStream, UnixStream},
+    net::{TcpStream, UnixStream, lookup_host},
 };
 use tokio_rustls::{
     TlsConnector,
     rustls::{self, pki_types::ServerName},
 };
+
+use crate::address;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -151,7 +153,21 @@ pub enum FetchError {
 impl Fetch {
     /// A client. `env` gives `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
     pub fn new(socket: Option<&Endpoint>, env: impl Fn(&str) -> Option<String>) -> Self {
-        let connector = Connector::new(socket, env);
+        Self::over(Connector::new(socket, env))
+    }
+
+    /// A client for addresses that come from others: it connects to public ones, and to whatever
+    /// the hosts in `except` have. The address that was judged is the one that is connected to, so
+    /// that a name cannot lead elsewhere a moment later. What a proxy connects to is its own to
+    /// judge.
+    pub fn public(except: Arc<Vec<String>>, env: impl Fn(&str) -> Option<String>) -> Self {
+        Self::over(Connector {
+            reach: Reach::Public { except },
+            ..Connector::new(None, env)
+        })
+    }
+
+    fn over(connector: Connector) -> Self {
         let proxies = Arc::clone(&connector.proxies);
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(60))
@@ -301,6 +317,14 @@ pub struct Connector {
     socket: Option<Arc<PathBuf>>,
     proxies: Arc<Proxies>,
     tls: Arc<OnceLock<Arc<rustls::ClientConfig>>>,
+    reach: Reach,
+}
+
+/// Which addresses it connects to.
+#[derive(Clone)]
+enum Reach {
+    Any,
+    Public { except: Arc<Vec<String>> },
 }
 
 impl fmt::Debug for Connector {
@@ -319,6 +343,7 @@ impl Connector {
                 .map(Arc::new),
             proxies: Arc::new(Proxies::from_env(env)),
             tls: Arc::default(),
+            reach: Reach::Any,
         }
     }
 
@@ -334,10 +359,11 @@ impl Connector {
             let scheme = if is_tls { "https" } else { "http" };
             let proxy = self.proxies.choose(scheme, &host);
             let stream = match proxy {
-                None => dial(&host, port).await?,
+                None => dial(&host, port, &self.reach).await?,
                 Some(proxy) => {
                     let proxy_host = proxy.host().unwrap_or_default();
-                    let mut stream = dial(proxy_host, proxy.port_u16().unwrap_or(3128)).await?;
+                    let port_there = proxy.port_u16().unwrap_or(3128);
+                    let mut stream = dial(proxy_host, port_there, &Reach::Any).await?;
                     if is_tls {
                         open_tunnel(&mut stream, &host, port).await?;
                     }
@@ -385,8 +411,22 @@ impl Connector {
     }
 }
 
-async fn dial(host: &str, port: u16) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
+async fn dial(host: &str, port: u16, reach: &Reach) -> io::Result<TcpStream> {
+    let host = host.trim_matches(['[', ']']);
+    let stream = match reach {
+        Reach::Public { except } if !except.iter().any(|name| name == host) => {
+            let found = lookup_host((host, port)).await?;
+            let public: Vec<_> = found
+                .filter(|found| address::judge(found.ip()).is_ok())
+                .collect();
+            if public.is_empty() {
+                let words = format!("{host} has no public address");
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, words));
+            }
+            TcpStream::connect(&*public).await?
+        }
+        Reach::Any | Reach::Public { .. } => TcpStream::connect((host, port)).await?,
+    };
     stream.set_nodelay(true)?;
     Ok(stream)
 }
@@ -535,6 +575,40 @@ mod tests {
                 expected,
                 "{proxy} {host}"
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_for_the_web_connects_to_public_addresses_only() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                // The request first: an answer before it is nonsense.
+                stream.read(&mut [0; 1024]).await.ok();
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                stream.write_all(answer).await.ok();
+            }
+        });
+        let named = Arc::new(vec!["127.0.0.1".to_owned()]);
+        for (except, host, is_open) in [
+            (Arc::default(), "127.0.0.1", false),
+            (Arc::default(), "localhost", false),
+            (Arc::default(), "[::ffff:127.0.0.1]", false),
+            (Arc::clone(&named), "localhost", false),
+            (named, "127.0.0.1", true),
+        ] {
+            let fetch = Fetch::public(except, |_| None);
+            let url = format!("http://{host}:{port}/");
+            let answer = fetch.send("GET", &url, &[], Bytes::new()).await;
+            match answer {
+                Ok(answer) => assert!(is_open && answer.status == 200, "{host}"),
+                Err(FetchError::Broken { kind, .. }) => {
+                    assert!(!is_open, "{host}");
+                    assert_eq!(kind, Some(io::ErrorKind::PermissionDenied), "{host}");
+                }
+                Err(error) => panic!("{host}: {error}"),
+            }
         }
     }
 

@@ -8,6 +8,7 @@
 //! This crate knows no tools, no sessions and no permissions. A key is a [`Secret`]: it is written
 //! to one header and nowhere else.
 
+pub mod address;
 pub mod anthropic;
 mod client;
 pub mod config;

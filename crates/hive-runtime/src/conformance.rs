@@ -231,8 +231,12 @@ fn end_is_told(subject: &dyn Subject) {
 
 fn nothing_is_inherited(subject: &dyn Subject) {
     let runtime = subject.handle();
-    let script = "env > env.txt; pwd -P > cwd.txt; cat > stdin.txt; echo done >&9";
+    let script = "env > env.txt; pwd -P > cwd.txt; cat > stdin.txt; \
+                  for open in /proc/self/fd/*; do readlink $open; done > open.txt; echo done >&9";
     let mut spec = subject.agent("ada", script);
+    // As a shell leaves one open: nothing closes it when another program begins.
+    let secret = tempfile::NamedTempFile::new().expect("a file");
+    let _left_open = rustix::io::dup(&secret).expect("another descriptor");
     spec.env
         .insert("OWN".into(), "a value\nof two lines".into());
     let witness = Witness::of(&spec);
@@ -251,6 +255,9 @@ fn nothing_is_inherited(subject: &dyn Subject) {
             .any(|line| line == format!("{variable}={value}"));
         assert!(expected || !has, "{variable} was inherited");
     }
+    let open = read("open.txt");
+    let secret = secret.path().to_string_lossy();
+    assert!(!open.contains(&*secret), "{open}");
     let state = runtime.view(&spec.dirs).dirs.state;
     assert_eq!(read("cwd.txt").trim_end(), state.to_string_lossy());
     assert_eq!(read("stdin.txt"), "", "nobody is at the keyboard");

@@ -60,7 +60,8 @@ const ROUND: Duration = Duration::from_millis(2);
 
 /// Runs a keeper whose order comes on stdin. It is for a program's `main`, before any thread.
 pub fn main() -> ExitCode {
-    let outcome = match read_task(io::stdin()) {
+    let task = kernel::close_inherited().and_then(|()| read_task(io::stdin()));
+    let outcome = match task {
         Ok(Task::Keep(order)) => run(order),
         Ok(Task::Stage(order)) => {
             stage::complain(&stage::run(&order));

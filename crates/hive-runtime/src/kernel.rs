@@ -121,6 +121,25 @@ pub(crate) fn ends_within(process: impl AsFd, patience: Duration) -> io::Result<
     }
 }
 
+/// Closes every descriptor but the first three: what a shell, `make` or a service manager left open
+/// in whoever started this process is not the agent's. For a process that has opened nothing yet
+/// and has one thread.
+pub(crate) fn close_inherited() -> io::Result<()> {
+    let mut open = Vec::new();
+    for entry in fs::read_dir("/proc/self/fd")? {
+        let name = entry?.file_name();
+        open.extend(name.to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
+        match nix::unistd::close(descriptor) {
+            // The one that the list was read from is closed by now.
+            Ok(()) | Err(nix::errno::Errno::EBADF) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
 /// What names this boot.
 pub(crate) fn boot_id() -> io::Result<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;

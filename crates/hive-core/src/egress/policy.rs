@@ -3,10 +3,9 @@
 
 use std::net::IpAddr;
 
-use super::{
-    address,
-    target::{Host, Target},
-};
+use hive_providers::address;
+
+use super::target::{Host, Target};
 use crate::config::Egress;
 
 /// What one agent may reach.

@@ -2,6 +2,10 @@
 
 use std::{
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -26,6 +30,8 @@ pub(crate) struct Patience {
     pub(crate) answer: Duration,
     /// The next piece of an answer, or of a tunnel.
     pub(crate) silence: Duration,
+    /// The addresses of a name.
+    pub(crate) resolving: Duration,
     /// How long the peer may take nothing of what is sent to it.
     pub(crate) taking: Duration,
 }
@@ -51,7 +57,7 @@ pub(crate) fn text(text: impl Into<Bytes>) -> Body {
 /// A request's body: at most so long, and never silent for long.
 pub(crate) struct Sent {
     body: Incoming,
-    left: u64,
+    passed: Arc<AtomicU64>,
     limit: u64,
     silence: Silence,
 }
@@ -60,10 +66,15 @@ impl Sent {
     pub(crate) fn new(body: Incoming, limit: u64, patience: Duration) -> Self {
         Self {
             body,
-            left: limit,
+            passed: Arc::default(),
             limit,
             silence: Silence::new(patience),
         }
+    }
+
+    /// How many bytes of it have passed, for who wants to know later.
+    pub(crate) fn passed(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.passed)
     }
 }
 
@@ -84,13 +95,11 @@ impl HttpBody for Sent {
             other => return Poll::Ready(other),
         };
         let length = frame.data_ref().map_or(0, |data| data.len() as u64);
-        match self.left.checked_sub(length) {
-            Some(left) => {
-                self.left = left;
-                Poll::Ready(Some(Ok(frame)))
-            }
-            None => Poll::Ready(Some(Err(Cut::TooLong(self.limit)))),
+        let passed = self.passed.fetch_add(length, Ordering::Relaxed);
+        if passed.saturating_add(length) > self.limit {
+            return Poll::Ready(Some(Err(Cut::TooLong(self.limit))));
         }
+        Poll::Ready(Some(Ok(frame)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -29,6 +29,8 @@ pub(crate) struct Limits {
     pub(crate) calls: usize,
     /// Tunnels and plain requests to the world.
     pub(crate) trips: usize,
+    /// Names that are being looked up.
+    pub(crate) lookups: usize,
     /// The longest request to a model, in bytes.
     pub(crate) request: u64,
 }
@@ -39,6 +41,7 @@ impl Default for Limits {
             connections: 256,
             calls: 32,
             trips: 128,
+            lookups: 8,
             // A service takes 32 MB; there may be something around it.
             request: 40 * 1024 * 1024,
         }
@@ -52,6 +55,7 @@ pub(crate) struct Door {
     egress: Option<Arc<Policy>>,
     calls: Semaphore,
     trips: Arc<Semaphore>,
+    lookups: Arc<Semaphore>,
 }
 
 impl Door {
@@ -61,6 +65,7 @@ impl Door {
             egress: egress.map(Arc::new),
             calls: Semaphore::new(shared.limits.calls),
             trips: Arc::new(Semaphore::new(shared.limits.trips)),
+            lookups: Arc::new(Semaphore::new(shared.limits.lookups)),
             shared: Arc::clone(shared),
         }
     }
@@ -93,6 +98,7 @@ impl Door {
             resolver: &self.shared.resolver,
             patience: self.shared.patience,
             seats: &self.trips,
+            lookups: &self.lookups,
             tasks: &tasks,
             stop: &stop,
             log: &|trip| self.shared.books.went(&self.agent, trip),

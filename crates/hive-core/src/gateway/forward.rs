@@ -1,6 +1,6 @@
 //! One call of a model's API: checked, signed, passed on and counted.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicU64};
 
 use hive_wire::Timestamp;
 use http_body_util::{BodyExt, Limited};
@@ -61,6 +61,7 @@ async fn passed_on(
         None => upstream.endpoint.url(path),
     };
     let body = Sent::new(body, longest, shared.patience.request);
+    let asked = routes::is_inference(upstream.api, path).then(|| body.passed());
     let mut outgoing = Request::builder().method(head.method).uri(target);
     if let Some(headers) = outgoing.headers_mut() {
         *headers = head.headers;
@@ -72,55 +73,75 @@ async fn passed_on(
     let answer = answer
         .map_err(|_| Problem::slow())?
         .map_err(|error| Problem::unreachable(upstream, &error))?;
-    Ok(passed_back(door, upstream, login, answer).await)
+    let call = Call {
+        door,
+        upstream,
+        login,
+        asked,
+    };
+    Ok(call.passed_back(answer).await)
 }
 
-/// Passes an answer on to the engine, and tells what it means.
-async fn passed_back(
-    door: &Arc<Door>,
-    upstream: &Upstream,
+/// A call that was made.
+struct Call<'c> {
+    door: &'c Arc<Door>,
+    upstream: &'c Upstream,
     login: Login,
-    answer: Response<Incoming>,
-) -> Response<Body> {
-    let shared = door.shared();
-    let (mut head, body) = answer.into_parts();
-    head::strip(&mut head.headers);
-    if login == Login::Host
-        && let Some(until) = limits::refused_until(head.status, &head.headers, Timestamp::now())
-    {
-        shared.books.limited(door.agent(), until);
-    }
-    if head.status.is_client_error() || head.status.is_server_error() {
-        let told = refusal(upstream, &mut head.headers, body).await;
-        return Response::from_parts(head, text(told));
-    }
-    let teller = Arc::clone(door);
-    let tally = Tally::new(&head.headers, move |spent| {
-        teller.shared().books.spent(teller.agent(), spent);
-    });
-    let body = Heard::new(body, tally, shared.patience.silence);
-    Response::from_parts(head, body.boxed_unsync())
+    /// How long the question was, where the answer costs something.
+    asked: Option<Arc<AtomicU64>>,
 }
 
-/// What a service says when it refuses, without the key that it may quote.
-async fn refusal(upstream: &Upstream, headers: &mut HeaderMap, body: Incoming) -> String {
-    headers.remove(CONTENT_LENGTH);
-    let quoting: Vec<_> = headers
-        .iter()
-        .filter(|(_, value)| {
-            let value = String::from_utf8_lossy(value.as_bytes());
-            upstream.mask(&value) != value
-        })
-        .map(|(name, _)| name.clone())
-        .collect();
-    for name in quoting {
-        headers.remove(name);
+impl Call<'_> {
+    /// Passes an answer on to the engine, and tells what it means.
+    async fn passed_back(self, answer: Response<Incoming>) -> Response<Body> {
+        let shared = self.door.shared();
+        let (mut head, body) = answer.into_parts();
+        head::strip(&mut head.headers);
+        if self.login == Login::Host
+            && let Some(until) = limits::refused_until(head.status, &head.headers, Timestamp::now())
+        {
+            shared.books.limited(self.door.agent(), until);
+        }
+        if head.status.is_client_error() || head.status.is_server_error() {
+            let told = self.refusal(&mut head.headers, body).await;
+            return Response::from_parts(head, text(told));
+        }
+        let teller = Arc::clone(self.door);
+        let tally = Tally::new(&head.headers, self.asked, move |spent| {
+            teller.shared().books.spent(teller.agent(), spent);
+        });
+        let body = Heard::new(body, tally, shared.patience.silence);
+        Response::from_parts(head, body.boxed_unsync())
     }
-    match Limited::new(body, MAX_REFUSAL).collect().await {
-        Ok(body) => upstream.mask(&String::from_utf8_lossy(&body.to_bytes())),
-        Err(error) => {
-            tracing::debug!(%error, "a refusal of the model's service did not come to its end");
-            String::new()
+
+    /// What a service says when it refuses, without the key that it may quote.
+    async fn refusal(&self, headers: &mut HeaderMap, body: Incoming) -> String {
+        headers.remove(CONTENT_LENGTH);
+        let quoting: Vec<_> = headers
+            .iter()
+            .filter(|(_, value)| {
+                let value = String::from_utf8_lossy(value.as_bytes());
+                self.upstream.mask(&value) != value
+            })
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in quoting {
+            headers.remove(name);
+        }
+        let patience = self.door.shared().patience.request;
+        let whole = timeout(patience, Limited::new(body, MAX_REFUSAL).collect()).await;
+        match whole {
+            Ok(Ok(body)) => self
+                .upstream
+                .mask(&String::from_utf8_lossy(&body.to_bytes())),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "a refusal of the model's service did not come to its end");
+                String::new()
+            }
+            Err(_) => {
+                tracing::debug!("a refusal of the model's service takes too long");
+                String::new()
+            }
         }
     }
 }

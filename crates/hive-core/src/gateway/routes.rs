@@ -28,6 +28,14 @@ pub(super) fn is_open(api: Api, login: Login, method: &Method, path: &str) -> bo
     }
 }
 
+/// Whether a call that may be made has a model answer, which costs something.
+pub(super) fn is_inference(api: Api, path: &str) -> bool {
+    match api {
+        Api::Anthropic => path == "/v1/messages",
+        Api::OpenAi => matches!(path, "/chat/completions" | "/responses"),
+    }
+}
+
 /// Whether it is one part of a path and nothing that a server could take for more.
 fn is_word(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:@".contains(&byte);

@@ -1,7 +1,13 @@
 //! What an answer cost, read from it as it passes: a stream of events, or one piece of JSON.
 //!
 //! The figures are the service's own. An answer that is cut short counts with what it had said by
-//! then, since the service has counted that too.
+//! then, since the service has counted that too. One without figures counts by its length: a stream
+//! of chat completions has them only when the engine asks, and an agent may not.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use hive_providers::{CacheCreation, Models, SseEvent, SseParser, Usage};
 use hyper::{
@@ -14,6 +20,9 @@ use super::body::Listener;
 
 /// The longest answer in one piece that is read; longer ones pass uncounted, and that is said.
 const MAX_JSON: usize = 8 * 1024 * 1024;
+
+/// How many bytes make a token, where nobody says how many there were.
+const BYTES_PER_TOKEN: u64 = 4;
 
 /// What one answer cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +47,11 @@ pub(super) struct Tally<F: FnMut(Spent)> {
     model: String,
     usage: Usage,
     is_counted: bool,
+    /// How long the question was; `None` for an answer that costs nothing.
+    asked: Option<Arc<AtomicU64>>,
+    /// How much was answered, as far as its length tells: a token for each event, or for so many
+    /// bytes.
+    heard: u64,
     told: F,
 }
 
@@ -49,14 +63,15 @@ enum Reader {
 }
 
 impl<F: FnMut(Spent)> Tally<F> {
-    /// Listens to an answer with this head; `told` learns what it cost.
-    pub(super) fn new(headers: &HeaderMap, told: F) -> Self {
+    /// Listens to an answer with this head; `told` learns what it cost. `asked` is how many bytes
+    /// were asked, for an answer that costs something even if it does not say so.
+    pub(super) fn new(headers: &HeaderMap, asked: Option<Arc<AtomicU64>>, told: F) -> Self {
         let kind = headers
             .get(CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or_default();
         let reader = if headers.contains_key(CONTENT_ENCODING) {
-            tracing::warn!("a model answers compressed although it was not asked to: uncounted");
+            tracing::warn!("a model answers compressed although it was not asked to: guessed");
             Reader::Deaf
         } else if kind.starts_with("text/event-stream") {
             Reader::Events(SseParser::default())
@@ -70,6 +85,8 @@ impl<F: FnMut(Spent)> Tally<F> {
             model: String::new(),
             usage: Usage::default(),
             is_counted: false,
+            asked,
+            heard: 0,
             told,
         }
     }
@@ -97,11 +114,13 @@ impl<F: FnMut(Spent)> Tally<F> {
 
 impl<F: FnMut(Spent) + Send + Unpin + 'static> Listener for Tally<F> {
     fn hear(&mut self, bytes: &[u8]) {
+        let length = bytes.len() as u64;
         match &mut self.reader {
-            Reader::Deaf => {}
+            Reader::Deaf => self.heard += length.div_ceil(BYTES_PER_TOKEN),
             Reader::Json(whole) => {
+                self.heard += length.div_ceil(BYTES_PER_TOKEN);
                 if whole.len() + bytes.len() > MAX_JSON {
-                    tracing::warn!("an answer is longer than {MAX_JSON} bytes: uncounted");
+                    tracing::warn!("an answer is longer than {MAX_JSON} bytes: guessed");
                     self.reader = Reader::Deaf;
                     return;
                 }
@@ -113,12 +132,12 @@ impl<F: FnMut(Spent) + Send + Unpin + 'static> Listener for Tally<F> {
                     tracing::warn!(%error, "an answer cannot be read to its end: counted in part");
                     self.reader = Reader::Deaf;
                 }
-                // Nearly all events carry text and nothing to count.
-                for event in events
-                    .iter()
-                    .filter(|event| event.data.contains("\"usage\""))
-                {
-                    self.read(event.data.as_bytes());
+                // Nearly all events carry text and nothing to count; the first names the model.
+                for event in events {
+                    self.heard += 1;
+                    if self.model.is_empty() || event.data.contains("\"usage\"") {
+                        self.read(event.data.as_bytes());
+                    }
                 }
             }
         }
@@ -129,6 +148,14 @@ impl<F: FnMut(Spent)> Drop for Tally<F> {
     fn drop(&mut self) {
         if let Reader::Json(whole) = std::mem::replace(&mut self.reader, Reader::Deaf) {
             self.read(&whole);
+        }
+        if !self.is_counted
+            && self.heard > 0
+            && let Some(asked) = &self.asked
+        {
+            self.usage.input_tokens = asked.load(Ordering::Relaxed) / BYTES_PER_TOKEN;
+            self.usage.output_tokens = self.heard;
+            self.is_counted = true;
         }
         if self.is_counted {
             let spent = Spent::new(std::mem::take(&mut self.model), &self.usage);
@@ -230,12 +257,13 @@ mod tests {
     const EVENTS: &str = "text/event-stream; charset=utf-8";
     const JSON: &str = "application/json";
 
-    /// What an answer costs that comes in pieces of `size` bytes.
-    fn cost_of(kind: &str, answer: &str, size: usize) -> Option<Spent> {
+    /// What an answer costs that comes in pieces of `size` bytes, to a question of `asked` bytes.
+    fn cost(kind: &str, answer: &str, size: usize, asked: Option<u64>) -> Option<Spent> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, kind.parse().unwrap());
         let spent = Arc::new(Mutex::new(None));
-        let mut tally = Tally::new(&headers, {
+        let asked = asked.map(|bytes| Arc::new(AtomicU64::new(bytes)));
+        let mut tally = Tally::new(&headers, asked, {
             let spent = Arc::clone(&spent);
             move |cost| *spent.lock().unwrap() = Some(cost)
         });
@@ -244,6 +272,10 @@ mod tests {
         }
         drop(tally);
         spent.lock().unwrap().take()
+    }
+
+    fn cost_of(kind: &str, answer: &str, size: usize) -> Option<Spent> {
+        cost(kind, answer, size, None)
     }
 
     fn spent(model: &str, counts: [u64; 4], cost: u64) -> Option<Spent> {
@@ -305,6 +337,31 @@ mod tests {
                 assert_eq!(cost_of(kind, answer, size), expected, "{size} of {answer}");
             }
         }
+    }
+
+    #[test]
+    fn an_answer_without_figures_counts_by_its_length() {
+        let chat = "data: {\"model\":\"claude-haiku-4-5\",\"choices\":[{}]}\n\n\
+            data: {\"model\":\"claude-haiku-4-5\",\"choices\":[{}]}\n\ndata: [DONE]\n\n";
+        let (json, packed) = (r#"{"model":"gpt-x"}   "#, "\u{1}".repeat(80));
+        for (kind, answer, expected) in [
+            (EVENTS, chat, spent("claude-haiku-4-5", [100, 3, 0, 0], 115)),
+            (JSON, json, spent("gpt-x", [100, 5, 0, 0], 0)),
+            (
+                "application/octet-stream",
+                packed.as_str(),
+                spent("", [100, 20, 0, 0], 0),
+            ),
+            (EVENTS, "", None),
+        ] {
+            assert_eq!(cost(kind, answer, 1_000, Some(400)), expected, "{answer}");
+            assert_eq!(cost(kind, answer, 1_000, None), None, "{answer}");
+        }
+        let said = r#"{"model":"gpt-x","usage":{"input_tokens":5,"output_tokens":6}}"#;
+        assert_eq!(
+            cost(JSON, said, 7, Some(400)),
+            spent("gpt-x", [5, 6, 0, 0], 0)
+        );
     }
 
     #[test]

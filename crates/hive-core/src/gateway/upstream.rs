@@ -136,14 +136,20 @@ impl Upstream {
         login
     }
 
-    /// `text` without the host's secrets: some services quote the key that they refuse.
+    /// `text` without the host's secrets: some services quote the key that they refuse, or the
+    /// header that it came in.
     pub(super) fn mask(&self, text: &str) -> String {
-        match &self.credential {
+        let text = match &self.credential {
             Some(
                 Credential::ApiKey(secret) | Credential::Bearer(secret) | Credential::OAuth(secret),
             ) => secret.mask(text),
             None => text.to_owned(),
-        }
+        };
+        let own = self
+            .headers
+            .iter()
+            .filter_map(|(_, value)| value.to_str().ok().map(Secret::new));
+        own.fold(text, |text, value| value.mask(&text))
     }
 }
 
@@ -330,6 +336,10 @@ mod tests {
         upstreams.anthropic.authorise(&mut fields);
         assert_eq!(fields.get("x-team").unwrap(), "secret-2");
         assert!(!format!("{fields:?}").contains("secret"), "{fields:?}");
+        let quoted = upstreams
+            .anthropic
+            .mask("not with sk-secret-1 and secret-2");
+        assert!(!quoted.contains("secret"), "{quoted}");
     }
 
     #[test]

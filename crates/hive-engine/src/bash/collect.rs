@@ -253,13 +253,20 @@ impl Walk<'_> {
             ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => {
                 self.test(inner);
             }
-            ExtendedTestExpr::UnaryTest(_, word) => {
-                self.word(&word.value);
-            }
+            ExtendedTestExpr::UnaryTest(_, word) => self.operand(&word.value),
             ExtendedTestExpr::BinaryTest(_, left, right) => {
-                self.word(&left.value);
-                self.word(&right.value);
+                self.operand(&left.value);
+                self.operand(&right.value);
             }
+        }
+    }
+
+    /// An operand may be evaluated as arithmetic or as the name of a variable, and then the index of
+    /// an array is expanded again, quotes or not.
+    fn operand(&mut self, raw: &str) {
+        let value = self.word(raw);
+        if value.as_deref().is_some_and(words::is_live) {
+            self.doubt(Doubt::Evaluation(shorten(raw)));
         }
     }
 

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::Simple;
+use super::{Simple, words};
 
 /// What a simple command does, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum Safety {
         reads: Vec<String>,
         /// What it changes.
         writes: Vec<String>,
+        /// What it makes if its target is a directory, by the names of its sources.
+        makes: Vec<String>,
     },
     /// Anything.
     Unknown,
@@ -218,8 +220,8 @@ const READERS: &[Reader] = &[
         Words::Text,
         &["-s", "--set", "-f", "--file", "-r", "--reference"],
     ),
-    reader("test", Words::Text, &[]),
-    reader("[", Words::Text, &[]),
+    reader("test", Words::Text, &["-v", "-R"]),
+    reader("[", Words::Text, &["-v", "-R"]),
 ];
 
 /// Options of `find` that run or write.
@@ -298,9 +300,7 @@ pub fn safety(simple: &Simple) -> Safety {
         "find" => find(args),
         "git" => git(args),
         "cd" => Safety::ReadOnly { reads: plain(args) },
-        "uniq" if args.iter().filter(|arg| !arg.starts_with('-')).count() <= 1 => {
-            Safety::ReadOnly { reads: plain(args) }
-        }
+        "uniq" if plain(args).len() <= 1 => Safety::ReadOnly { reads: plain(args) },
         "sed" => sed(args),
         _ if FILE_COMMANDS.contains(&name) => file_command(name, args),
         _ => match READERS.iter().find(|reader| reader.name == name) {
@@ -335,12 +335,26 @@ fn read(reader: &Reader, args: &[&str]) -> Safety {
     {
         return Safety::Unknown;
     }
+    let is_more = match reader.name {
+        // A name of a variable is evaluated, with what stands in its index.
+        "test" | "[" => args.iter().any(|arg| words::is_live(arg)),
+        // Modules are read from wherever the program says.
+        "jq" => args
+            .iter()
+            .any(|arg| arg.contains("import") || arg.contains("include")),
+        // A file with further arguments.
+        "strings" => args.iter().any(|arg| arg.starts_with('@')),
+        _ => false,
+    };
+    if is_more {
+        return Safety::Unknown;
+    }
     let mut reads = match reader.words {
         Words::Paths => plain(args),
         Words::PatternThenPaths => {
-            let has_pattern_flag = args
-                .iter()
-                .any(|arg| arg.starts_with("-e") || arg.starts_with("--regexp"));
+            // Then there is no pattern among the words. `rg --files` takes none.
+            let gives_pattern = |arg: &&str| is_flag(arg, &["-e", "--regexp", "--files"]);
+            let has_pattern_flag = reader.name != "jq" && args.iter().any(gives_pattern);
             plain(args)
                 .into_iter()
                 .skip(usize::from(!has_pattern_flag))
@@ -390,6 +404,11 @@ fn find(args: &[&str]) -> Safety {
         .iter()
         .position(|arg| !matches!(*arg, "-L" | "-H" | "-P"))
         .unwrap_or(args.len());
+    // Paths follow these too, and further words after `-D`.
+    let is_option = |arg: &&str| *arg == "--" || arg.starts_with("-O") || *arg == "-D";
+    if args[start..].first().is_some_and(is_option) {
+        return Safety::Unknown;
+    }
     let mut reads: Vec<String> = args[start..]
         .iter()
         .take_while(|arg| !is_expression(arg))
@@ -483,6 +502,7 @@ fn sed(args: &[&str]) -> Safety {
         Safety::Files {
             reads: Vec::new(),
             writes: files,
+            makes: Vec::new(),
         }
     } else {
         Safety::ReadOnly { reads: files }
@@ -549,17 +569,39 @@ fn file_command(name: &str, args: &[&str]) -> Safety {
         return Safety::Unknown;
     }
     let mut paths = plain(args);
-    if name == "cp" {
+    let makes = match name {
+        "cp" | "mv" => landings(&paths),
+        _ => Some(Vec::new()),
+    };
+    let Some(makes) = makes else {
+        return Safety::Unknown;
+    };
+    let (reads, writes) = if name == "cp" {
         let target = paths.pop();
-        return Safety::Files {
-            reads: paths,
-            writes: target.into_iter().collect(),
-        };
-    }
+        (paths, target.into_iter().collect())
+    } else {
+        (Vec::new(), paths)
+    };
     Safety::Files {
-        reads: Vec::new(),
-        writes: paths,
+        reads,
+        writes,
+        makes,
     }
+}
+
+/// Where sources land when the last path is a directory; `None` when that is not told by their
+/// names, as with `dir/.`, whose content lands there.
+fn landings(paths: &[String]) -> Option<Vec<String>> {
+    let Some((target, sources)) = paths.split_last() else {
+        return Some(Vec::new());
+    };
+    let landing = |source: &String| {
+        let source = source.trim_end_matches('/');
+        let name = source.rsplit('/').next().unwrap_or(source);
+        let is_name = !matches!(name, "" | "." | ".." | "~");
+        is_name.then(|| format!("{target}/{name}"))
+    };
+    sources.iter().map(landing).collect()
 }
 
 /// Whether it removes a tree that nobody wants removed: the root, a directory right under it, the

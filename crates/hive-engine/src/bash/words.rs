@@ -117,6 +117,11 @@ fn nested(text: &str, out: &mut Word) {
     }
 }
 
+/// Whether a value would run something if it was expanded once more.
+pub(super) fn is_live(value: &str) -> bool {
+    value.contains(['$', '`']) || value.contains("<(") || value.contains(">(")
+}
+
 /// `{a,b}` or `{1..3}` outside quotes.
 fn has_unquoted_brace_list(raw: &str) -> bool {
     let (mut single, mut double, mut escaped) = (false, false, false);

@@ -5,8 +5,10 @@ use super::{Doubt, Simple, collect::Walk, words::shorten};
 /// How a wrapper's own arguments end.
 struct Wrapper {
     names: &'static [&'static str],
-    /// Flags that take the next word as their value.
+    /// Flags that take the next word as their value, if none is attached to them.
     valued: &'static [&'static str],
+    /// Flags that stand alone. Any other makes it uncertain where the command begins.
+    alone: &'static [&'static str],
     /// Words between the flags and the command.
     leading: usize,
 }
@@ -18,27 +20,59 @@ const WRAPPERS: &[Wrapper] = &[
             "-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-U", "-r", "-t", "--user", "--group",
             "--chdir", "--chroot",
         ],
+        alone: &[
+            "-n", "-E", "-H", "-S", "-A", "-b", "-k", "-i", "-s", "-P", "--login", "--shell",
+        ],
         leading: 0,
     },
     Wrapper {
         names: &["timeout"],
         valued: &["-s", "-k", "--signal", "--kill-after"],
+        alone: &["-v", "--verbose", "--foreground", "--preserve-status"],
         leading: 1,
     },
     Wrapper {
-        names: &["nice", "ionice", "chrt"],
-        valued: &["-n", "-c", "-p", "--adjustment", "--class", "--classdata"],
+        names: &["nice"],
+        valued: &["-n", "--adjustment"],
+        alone: &[],
+        leading: 0,
+    },
+    Wrapper {
+        names: &["ionice"],
+        valued: &["-n", "-c", "-p", "--class", "--classdata"],
+        alone: &["-t", "--ignore"],
+        leading: 0,
+    },
+    Wrapper {
+        names: &["chrt"],
+        valued: &["-T", "-P", "-D"],
+        alone: &["-b", "-d", "-f", "-i", "-o", "-r", "-v"],
+        leading: 1,
+    },
+    Wrapper {
+        names: &["time"],
+        valued: &["-o", "-f", "--output", "--format"],
+        alone: &["-p", "-a", "-v", "-q"],
+        leading: 0,
+    },
+    Wrapper {
+        names: &["exec"],
+        valued: &["-a"],
+        alone: &["-c", "-l"],
+        leading: 0,
+    },
+    Wrapper {
+        names: &["setsid"],
+        valued: &[],
+        alone: &["-c", "-f", "-w", "--ctty", "--fork", "--wait"],
         leading: 0,
     },
     Wrapper {
         names: &[
             "nohup",
-            "time",
             "command",
             "builtin",
             "noglob",
-            "exec",
-            "setsid",
             "busybox",
             "toybox",
             "catchsegv",
@@ -46,12 +80,14 @@ const WRAPPERS: &[Wrapper] = &[
             "fakeroot",
             "dbus-run-session",
         ],
-        valued: &["-a", "-f", "-o"],
+        valued: &[],
+        alone: &["-p", "-v", "-V"],
         leading: 0,
     },
     Wrapper {
         names: &["stdbuf"],
-        valued: &["-i", "-o", "-e"],
+        valued: &["-i", "-o", "-e", "--input", "--output", "--error"],
+        alone: &[],
         leading: 0,
     },
     Wrapper {
@@ -72,21 +108,34 @@ const WRAPPERS: &[Wrapper] = &[
             "--arg-file",
             "--max-lines",
         ],
+        alone: &[
+            "-0",
+            "-r",
+            "-t",
+            "-x",
+            "-p",
+            "--null",
+            "--no-run-if-empty",
+            "--verbose",
+        ],
         leading: 0,
     },
     Wrapper {
         names: &["parallel"],
         valued: &["-j", "--jobs", "-a"],
+        alone: &["-k", "-0", "-q"],
         leading: 0,
     },
     Wrapper {
         names: &["watch"],
         valued: &["-n", "--interval"],
+        alone: &["-d", "-t", "-g", "-e", "-c"],
         leading: 0,
     },
     Wrapper {
         names: &["flock"],
         valued: &["-w", "-E", "--timeout"],
+        alone: &["-s", "-x", "-e", "-n", "-o", "-u"],
         leading: 1,
     },
     Wrapper {
@@ -109,9 +158,32 @@ const WRAPPERS: &[Wrapper] = &[
             "start-stop-daemon",
         ],
         valued: &["-u", "-o", "-e", "-p"],
+        alone: &[],
         leading: 0,
     },
 ];
+
+impl Wrapper {
+    /// How many words a flag takes, itself among them; `None` for one that is not known.
+    fn width(&self, flag: &str) -> Option<usize> {
+        if self.alone.contains(&flag) {
+            return Some(1);
+        }
+        if self.valued.contains(&flag) {
+            return Some(2);
+        }
+        let is_attached = match flag.split_once('=').filter(|_| flag.starts_with("--")) {
+            Some((name, _)) => self.valued.contains(&name),
+            None => flag
+                .get(..2)
+                .is_some_and(|name| self.valued.contains(&name)),
+        };
+        // `nice -5`.
+        let is_number =
+            self.names == ["nice"] && flag[1..].bytes().all(|byte| byte.is_ascii_digit());
+        (is_attached || is_number).then_some(1)
+    }
+}
 
 const SHELLS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash", "mksh",
@@ -130,7 +202,14 @@ pub fn is_transparent(simple: &Simple) -> bool {
             .argv
             .get(1)
             .is_some_and(|word| word.as_deref().is_some_and(|word| !word.starts_with('-')));
-    let runs_something = simple.argv.len() > 1 && simple.argv[1].as_deref() != Some("-v");
+    let first = simple.argv.get(1).and_then(|word| word.as_deref());
+    let runs_something = first.is_some_and(|word| match simple.name() {
+        // `-o` and `-f` write whatever one likes into any file.
+        Some("time") => !word.starts_with('-') || word == "-p",
+        // These say what a name means.
+        Some("command") => !matches!(word, "-v" | "-V"),
+        _ => true,
+    });
     known
         && runs_something
         && (is_plain_xargs
@@ -194,7 +273,10 @@ fn wrapped(walk: &mut Walk<'_>, name: &str, wrapper: &Wrapper, words: &[Option<S
             break;
         }
         if word.starts_with('-') && word.len() > 1 {
-            at += if wrapper.valued.contains(&word) { 2 } else { 1 };
+            at += wrapper.width(word).unwrap_or_else(|| {
+                walk.doubt(Doubt::Dynamic(format!("what {name} {word} runs")));
+                1
+            });
         } else if word.contains('=') && (name == "sudo" || name == "doas") {
             walk.doubt(Doubt::Variable(shorten(word)));
             at += 1;
@@ -205,11 +287,15 @@ fn wrapped(walk: &mut Walk<'_>, name: &str, wrapper: &Wrapper, words: &[Option<S
             break;
         }
     }
-    let inner = words.get(at..).unwrap_or_default().to_vec();
+    let mut inner = words.get(at..).unwrap_or_default().to_vec();
     if name == "watch" || name == "parallel" {
         // They hand their words to a shell.
         evaluate(walk, name, &inner);
     } else if !inner.is_empty() {
+        if matches!(name, "xargs" | "gxargs") {
+            // What its input adds may be a flag, or a path anywhere.
+            inner.push(None);
+        }
         walk.inner(inner, Vec::new(), name);
     }
 }
@@ -236,7 +322,16 @@ fn env(walk: &mut Walk<'_>, words: &[Option<String>]) {
                 walk.doubt(Doubt::Evaluation(shorten(word)));
                 return;
             }
-            _ if word.starts_with('-') => at += 1,
+            "-" | "-i" | "-0" | "-v" | "--ignore-environment" | "--null" | "--debug" => at += 1,
+            _ if word.starts_with('-') => {
+                let is_attached = ["-u", "-C", "--unset=", "--chdir="]
+                    .iter()
+                    .any(|flag| word.starts_with(flag));
+                if !is_attached {
+                    walk.doubt(Doubt::Dynamic(format!("what env {word} runs")));
+                }
+                at += 1;
+            }
             _ => match word.split_once('=') {
                 Some((name, _)) => {
                     walk.doubt(Doubt::Variable(name.to_owned()));

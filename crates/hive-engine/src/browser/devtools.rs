@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use super::launch::Chromium;
-use crate::{hosts, tool::ToolError};
+use crate::{group::Group, hosts, tool::ToolError};
 
 /// The longest message: a screenshot is one.
 const MAX_MESSAGE: u64 = 64 * 1024 * 1024;
@@ -32,7 +32,7 @@ type Waiting = Arc<Mutex<HashMap<u64, oneshot::Sender<Value>>>>;
 /// One page of a running browser.
 pub(super) struct Devtools {
     child: Mutex<Child>,
-    group: Option<Pid>,
+    group: Group,
     profile: PathBuf,
     next: AtomicU64,
     session: String,
@@ -54,9 +54,7 @@ impl Devtools {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(ToolError::tell("The browser has no pipes."));
         };
-        let group = child
-            .id()
-            .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let group = Group::of(&child);
         let (out, commands) = mpsc::channel(QUEUE);
         let (loaded, loads) = watch::channel(0);
         let mut devtools = Self {
@@ -179,22 +177,9 @@ impl Devtools {
 
     /// Ends the browser and removes its profile.
     pub(super) async fn stop(&self) {
-        self.kill();
+        self.group.signal(Signal::KILL);
         let profile = self.profile.clone();
         drop(tokio::task::spawn_blocking(move || super::remove(&profile)).await);
-    }
-
-    fn kill(&self) {
-        if let Some(group) = self.group {
-            // It may be gone already.
-            kill_process_group(group, Signal::KILL).ok();
-        }
-    }
-}
-
-impl Drop for Devtools {
-    fn drop(&mut self) {
-        self.kill();
     }
 }
 

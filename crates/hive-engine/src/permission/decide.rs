@@ -1,68 +1,16 @@
 //! The decision about one call.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use serde_json::Value;
 
-use super::{Effect, Mode, Role, RoleVerdict, Rule, Rules, globs};
+use super::{Effect, Mode, Role, RoleVerdict, Rule, Rules, globs, protected};
 use crate::{
     bash::{self, Judgement, Safety, Simple},
     paths::{Place, Workspace},
     tool::{Access, Permission, Properties},
 };
 
-/// Names that a write never passes silently: what they hold decides which code runs later.
-const PROTECTED_DIRS: &[&str] = &[
-    ".git",
-    ".vscode",
-    ".idea",
-    ".husky",
-    ".cargo",
-    ".devcontainer",
-    ".yarn",
-    ".mvn",
-    ".claude",
-];
-/// Files of that kind.
-const PROTECTED_FILES: &[&str] = &[
-    ".gitconfig",
-    ".gitmodules",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_aliases",
-    ".bash_logout",
-    ".zshrc",
-    ".zprofile",
-    ".zshenv",
-    ".zlogin",
-    ".zlogout",
-    ".profile",
-    ".envrc",
-    ".npmrc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".pnp.cjs",
-    ".pnp.loader.mjs",
-    ".pnpmfile.cjs",
-    "bunfig.toml",
-    ".bunfig.toml",
-    ".bazelrc",
-    ".bazelversion",
-    ".bazeliskrc",
-    ".pre-commit-config.yaml",
-    "lefthook.yml",
-    "lefthook.yaml",
-    ".lefthook.yml",
-    ".lefthook.yaml",
-    "gradle-wrapper.properties",
-    "maven-wrapper.properties",
-    ".devcontainer.json",
-    ".ripgreprc",
-    "pyrightconfig.json",
-    ".mcp.json",
-    ".claude.json",
-];
 /// In safe mode only these may run, and nothing long.
 const SAFE_COMMANDS: &[&str] = &["ls", "cat", "grep", "find", "head", "tail"];
 /// The longest command of safe mode.
@@ -240,21 +188,27 @@ impl Policy {
             let mut paths = words.chain(&command.reads).chain(&command.writes);
             rule.is_about_paths()
                 && paths.any(|word| {
+                    let is_meant =
+                        |place: &Place| rule.matches_read(place) || rule.matches_write(place);
                     self.places(word, judgement)
-                        .iter()
-                        .any(|place| rule.matches_read(place) || rule.matches_write(place))
+                        .is_none_or(|places| places.iter().any(is_meant))
                 })
         })
     }
 
-    /// Where a word would lead if it is a path, from each directory the shell may be in.
-    fn places(&self, word: &str, judgement: &Judgement) -> Vec<Place> {
+    /// Where a word would lead if it is a path or a pattern of paths, from each directory the shell
+    /// may be in; `None` when there are too many to look at.
+    fn places(&self, word: &str, judgement: &Judgement) -> Option<Vec<Place>> {
         let word = word.split_once('=').map_or(word, |(_, value)| value);
-        judgement
-            .cwds
-            .iter()
-            .filter_map(|cwd| self.workspace.place_from(cwd, word).ok())
-            .collect()
+        let mut places = Vec::new();
+        for cwd in &judgement.cwds {
+            let words = globs::expand(cwd, word)?;
+            let found = words
+                .iter()
+                .map(|word| self.workspace.place_from(cwd, word));
+            places.extend(found.flatten());
+        }
+        Some(places)
     }
 
     /// A tool that touches nothing that is known beforehand.
@@ -364,10 +318,7 @@ impl Policy {
             let mut names = below
                 .components()
                 .filter_map(|part| part.as_os_str().to_str());
-            names.any(|name| {
-                let name = name.to_lowercase();
-                PROTECTED_DIRS.contains(&name.as_str()) || PROTECTED_FILES.contains(&name.as_str())
-            })
+            names.any(protected::is_protected)
         })
     }
 
@@ -485,9 +436,20 @@ impl Policy {
         } else {
             bash::safety(command)
         };
+        if let Some(flag) = hidden_flag(command, judgement) {
+            let text = format!("This command requires approval: {flag} would be taken for a flag.");
+            return self.ask(Why::new("safetyCheck", text));
+        }
         let own = match safety {
             Safety::ReadOnly { reads } => self.paths(&reads, &[], judgement),
-            Safety::Files { reads, writes } => self.paths(&reads, &writes, judgement),
+            Safety::Files {
+                reads,
+                writes,
+                makes,
+            } => {
+                let files = self.paths(&reads, &writes, judgement);
+                files.stricter(self.landings(&makes, judgement))
+            }
             Safety::Unknown => {
                 let text = format!(
                     "This command requires approval: `{}` is not known to be harmless and no rule \
@@ -516,6 +478,31 @@ impl Policy {
         self.paths(&reads, &writes, judgement)
     }
 
+    /// Files and directories that come into a directory under the names that they have: the same
+    /// judgement as for a write there, and nothing is laid over a directory that is there already.
+    fn landings(&self, makes: &[String], judgement: &Judgement) -> Decision {
+        let mut decision = Decision::Allow(Why::new("mode", "it is in the workspace"));
+        for path in makes {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            if protected::may_be_protected(name) {
+                let text = format!("{name} decides which code runs later, wherever it lands.");
+                return self.ask(Why::new("safetyCheck", text));
+            }
+            for cwd in &judgement.cwds {
+                let judged = match self.workspace.place_from(cwd, path) {
+                    Ok(place) if place.real.is_dir() => {
+                        let text = format!("{} is there already.", place.real.display());
+                        self.ask(Why::new("safetyCheck", text))
+                    }
+                    Ok(place) => self.write(&place, None),
+                    Err(error) => self.ask(Why::new("safetyCheck", error.to_string())),
+                };
+                decision = decision.stricter(judged);
+            }
+        }
+        decision
+    }
+
     fn paths(&self, reads: &[String], writes: &[String], judgement: &Judgement) -> Decision {
         let mut decision = Decision::Allow(Why::new("mode", "it only looks"));
         for (paths, is_write) in [(reads, false), (writes, true)] {
@@ -538,4 +525,24 @@ impl Policy {
         }
         decision
     }
+}
+
+/// A file whose name begins with a dash and that a pattern of the command stands for: the program
+/// would take it for a flag.
+fn hidden_flag(command: &Simple, judgement: &Judgement) -> Option<String> {
+    let words = command.argv.iter().skip(1).flatten();
+    let mut patterns = words.filter(|word| word.starts_with(['*', '?', '[', '-']));
+    patterns.find_map(|word| {
+        judgement.cwds.iter().find_map(|cwd| {
+            // The word itself comes first, and was seen as what it is.
+            let Some(found) = globs::expand(cwd, word) else {
+                return Some(word.clone());
+            };
+            let mut names = found.into_iter().skip(1).filter_map(|path| {
+                let path = Path::new(&path).strip_prefix(cwd).ok()?;
+                Some(path.to_str()?.to_owned())
+            });
+            names.find(|name| name.starts_with('-'))
+        })
+    })
 }

@@ -167,14 +167,19 @@ impl Sessions {
 
     /// A new session with the history of another one, which stays as it is.
     pub fn fork(&self, id: &str, new_id: Option<&str>) -> Result<Session, SessionError> {
-        let path = self
-            .find(id)?
-            .ok_or_else(|| SessionError::NotFound(id.to_owned()))?;
+        let not_found = || SessionError::NotFound(id.to_owned());
+        if !ids::is_uuid(id) {
+            return Err(not_found());
+        }
+        let path = self.find(id)?.ok_or_else(not_found)?;
         let file = File::open(&path).map_err(SessionError::io(&path))?;
         let end = whole_lines(&file, &path)?;
         let source = read(&file, &path, end)?;
         let new_id = match new_id {
             Some(new) if !ids::is_uuid(new) => return Err(SessionError::BadId(new.to_owned())),
+            Some(new) if self.find(new)?.is_some() => {
+                return Err(SessionError::Taken(new.to_owned()));
+            }
             Some(new) => new.to_owned(),
             None => ids::uuid(),
         };
@@ -408,10 +413,15 @@ mod tests {
     fn strange_ids_name_no_files() {
         let dir = tempfile::tempdir().unwrap();
         let sessions = sessions(dir.path());
-        fs::write(dir.path().join("evil.jsonl"), "{}").unwrap();
+        drop(sessions.create(None).unwrap());
+        fs::write(dir.path().join("sessions/evil.jsonl"), "{}").unwrap();
         for id in ["../evil", "..", "", "/etc/passwd"] {
             assert!(
                 matches!(sessions.resume(id), Err(SessionError::NotFound(_))),
+                "{id}"
+            );
+            assert!(
+                matches!(sessions.fork(id, None), Err(SessionError::NotFound(_))),
                 "{id}"
             );
             assert!(

@@ -2,15 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use rustix::process::{Pid, Signal};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncRead, AsyncReadExt as _},
-    process::Child,
-};
 
-use super::{child, output::fit};
+use super::{
+    child::{self, Ended},
+    output::fit,
+};
 use crate::{
     bash,
     paths::Workspace,
@@ -19,12 +17,6 @@ use crate::{
 
 const DEFAULT_MS: u64 = 120_000;
 const MAX_MS: u64 = 600_000;
-/// Output beyond this is read and thrown away.
-const MAX_OUTPUT: usize = 4 * 1024 * 1024;
-/// From the first signal to the last.
-const GRACE: Duration = Duration::from_secs(2);
-/// Background jobs may keep the pipes open; they are not waited for longer than this.
-const DRAIN: Duration = Duration::from_millis(200);
 
 #[derive(Deserialize)]
 struct Input {
@@ -100,105 +92,13 @@ async fn run(input: Input, context: Context) -> Result<Output, ToolError> {
         .clamp(1.0, MAX_MS as f64);
     let timeout = Duration::from_millis(timeout as u64);
     let hooks = context.sandbox.remember(context.workspace.roots());
-    let mut shell = spawn(&input.command, &context)?;
-    let group = group_of(&shell);
-    let (stdout, stderr) = (shell.stdout.take(), shell.stderr.take());
-    let collecting = Collect::start(stdout, stderr);
-    let ended = tokio::select! {
-        status = shell.wait() => Ended::Exit(status.map_err(|error| ToolError::tell(error.to_string()))?),
-        () = tokio::time::sleep(timeout) => Ended::TimedOut,
-        () = context.cancel.cancelled() => Ended::Interrupted,
-    };
-    match ended {
-        // What the command left running ends with it: there is nobody to look after it.
-        Ended::Exit(_) => signal_group(group, Signal::KILL),
-        Ended::TimedOut | Ended::Interrupted => stop(&mut shell, group).await,
-    }
-    let mut text = collecting.finish().await;
+    let words = ["bash", "--noprofile", "--norc", "-c", &input.command];
+    let shell = child::command(words.map(str::to_owned).into(), &context)?;
+    let (ended, mut text) = child::run(shell, timeout, &context.cancel)
+        .await
+        .map_err(|error| ToolError::tell(format!("bash could not be started: {error}")))?;
     child::put_back(hooks, &mut text);
     Ok(report(&input.command, &ended, timeout, &text, &context))
-}
-
-enum Ended {
-    Exit(std::process::ExitStatus),
-    TimedOut,
-    Interrupted,
-}
-
-fn spawn(script: &str, context: &Context) -> Result<Child, ToolError> {
-    let words = ["bash", "--noprofile", "--norc", "-c", script];
-    child::command(words.map(str::to_owned).into(), context)?
-        .spawn()
-        .map_err(|error| ToolError::tell(format!("bash could not be started: {error}")))
-}
-
-/// The group that a child leads, known while it lives.
-fn group_of(child: &Child) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(child.id()?).ok()?)
-}
-
-/// Signals all that is left of a group; it may be gone already.
-fn signal_group(group: Option<Pid>, signal: Signal) {
-    if let Some(group) = group {
-        rustix::process::kill_process_group(group, signal).ok();
-    }
-}
-
-/// Ends the command: politely, then for good.
-async fn stop(child: &mut Child, group: Option<Pid>) {
-    signal_group(group, Signal::TERM);
-    let waited = tokio::time::timeout(GRACE, child.wait()).await;
-    signal_group(group, Signal::KILL);
-    if waited.is_err() {
-        drop(child.wait().await);
-    }
-}
-
-/// Reads both streams into one text as it comes.
-struct Collect {
-    text: Arc<tokio::sync::Mutex<Vec<u8>>>,
-    tasks: tokio::task::JoinSet<()>,
-}
-
-impl Collect {
-    fn start(
-        stdout: Option<impl AsyncRead + Unpin + Send + 'static>,
-        stderr: Option<impl AsyncRead + Unpin + Send + 'static>,
-    ) -> Self {
-        let text = Arc::new(tokio::sync::Mutex::new(Vec::new()));
-        let mut tasks = tokio::task::JoinSet::new();
-        if let Some(stdout) = stdout {
-            tasks.spawn(pump(stdout, Arc::clone(&text)));
-        }
-        if let Some(stderr) = stderr {
-            tasks.spawn(pump(stderr, Arc::clone(&text)));
-        }
-        Self { text, tasks }
-    }
-
-    async fn finish(mut self) -> String {
-        let all = async { while self.tasks.join_next().await.is_some() {} };
-        // What a background job still writes is not ours.
-        drop(tokio::time::timeout(DRAIN, all).await);
-        self.tasks.abort_all();
-        let bytes = std::mem::take(&mut *self.text.lock().await);
-        let text = String::from_utf8_lossy(&bytes);
-        text.trim_end_matches('\n').to_owned()
-    }
-}
-
-async fn pump(mut stream: impl AsyncRead + Unpin, text: Arc<tokio::sync::Mutex<Vec<u8>>>) {
-    let mut buffer = vec![0; 16 * 1024];
-    loop {
-        match stream.read(&mut buffer).await {
-            Ok(0) | Err(_) => return,
-            Ok(read) => {
-                let mut text = text.lock().await;
-                let room = MAX_OUTPUT.saturating_sub(text.len());
-                text.extend_from_slice(&buffer[..read.min(room)]);
-            }
-        }
-    }
 }
 
 /// Programs that say "nothing found" with exit code 1.

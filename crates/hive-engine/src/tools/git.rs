@@ -1,15 +1,21 @@
 //! Git without a shell: each verb is a tool with its own permission.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{child, output::fit};
+use super::{
+    child::{self, Ended},
+    output::fit,
+};
 use crate::{
     paths::Workspace,
     tool::{Access, Context, Output, Permission, Tool, ToolError, build},
 };
+
+/// How long git may take; a push waits for others.
+const TIME: Duration = Duration::from_secs(600);
 
 #[derive(Deserialize)]
 struct Paths {
@@ -154,17 +160,23 @@ async fn git(args: Vec<String>, paths: Vec<String>, context: Context) -> Result<
     let hooks = context.sandbox.remember(context.workspace.roots());
     let mut command = child::command(words, &context)?;
     command.env("GIT_TERMINAL_PROMPT", "0");
-    let output = tokio::select! {
-        output = command.output() => output.map_err(|error| ToolError::tell(format!("git could not be started: {error}")))?,
-        () = context.cancel.cancelled() => return Err(ToolError::Interrupted),
-    };
-    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    let (ended, mut text) = child::run(command, TIME, &context.cancel)
+        .await
+        .map_err(|error| ToolError::tell(format!("git could not be started: {error}")))?;
     child::put_back(hooks, &mut text);
+    let status = match ended {
+        Ended::Exit(status) => status,
+        Ended::TimedOut => {
+            let minutes = TIME.as_secs() / 60;
+            let words = format!("git did not end within {minutes} minutes\n{text}");
+            return Err(ToolError::tell(words));
+        }
+        Ended::Interrupted => return Err(ToolError::Interrupted),
+    };
     let text = fit(text.trim_end(), &context.spill_dir);
-    let is_error = !output.status.success();
+    let is_error = !status.success();
     let text = match (is_error, text.is_empty()) {
-        (true, _) => format!("Exit code {}\n{text}", output.status.code().unwrap_or(-1)),
+        (true, _) => format!("Exit code {}\n{text}", status.code().unwrap_or(-1)),
         (false, true) => "(no output)".to_owned(),
         (false, false) => text,
     };

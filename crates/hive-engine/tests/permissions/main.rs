@@ -115,6 +115,55 @@ fn corpus() -> Vec<(&'static str, String)> {
 }
 
 #[test]
+fn what_is_copied_lands_under_its_own_name() {
+    let scene = scene(Mode::Relaxed, &[]);
+    let work = scene.policy.workspace.cwd();
+    for dir in ["evil/.git", "evil/src", "new"] {
+        fs::create_dir_all(work.join(dir)).unwrap();
+    }
+    for (command, expected) in [
+        ("cp src/a.rs new", "allow"),
+        ("cp src/a.rs src/c.rs", "allow"),
+        ("cp src/*.rs new/", "allow"),
+        ("cp -r src new", "allow"),
+        ("mv src/a.rs new/", "allow"),
+        ("cp -r evil/.git .", "ask"),
+        ("cp -r evil/.git/ .", "ask"),
+        ("cp -a evil/. .", "ask"),
+        ("cp evil/.bashrc .", "ask"),
+        ("cp evil/* .", "ask"),
+        ("cp evil/.* .", "ask"),
+        ("mv evil/lefthook.yml .", "ask"),
+        // It would be laid over `src`.
+        ("cp -r evil/src .", "ask"),
+        ("cp -r src ..", "ask"),
+    ] {
+        assert_eq!(scene.verdict(command), expected, "{command}");
+    }
+}
+
+#[test]
+fn a_file_that_a_program_would_take_for_a_flag_is_asked_for() {
+    let scene = scene(Mode::Normal, &[]);
+    let work = scene.policy.workspace.cwd();
+    fs::remove_file(work.join("link-out")).unwrap();
+    for (command, expected) in [("sort *", "allow"), ("sort -u *", "allow")] {
+        assert_eq!(scene.verdict(command), expected, "{command}");
+    }
+    fs::write(work.join("--output=.bashrc"), "").unwrap();
+    for (command, expected) in [
+        ("sort *", "ask"),
+        ("sort [-]*", "ask"),
+        ("sort -*", "ask"),
+        ("find *", "ask"),
+        ("sort ./*", "allow"),
+        ("sort src/*", "allow"),
+    ] {
+        assert_eq!(scene.verdict(command), expected, "{command}");
+    }
+}
+
+#[test]
 fn the_corpus_is_judged_as_written() {
     let scene = scene(Mode::Normal, RULES);
     let corpus = corpus();

@@ -105,6 +105,20 @@ async fn a_service_that_falls_silent_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_refusal_that_never_ends_is_passed_on_without_its_words() {
+    let router = Router::new().fallback(any(async || {
+        let silent = futures_util::stream::pending::<Result<Bytes, io::Error>>();
+        let body = axum::body::Body::from_stream(silent);
+        (axum::http::StatusCode::BAD_REQUEST, body)
+    }));
+    let mut setup = Setup::at(service(router).await);
+    short(&mut setup.patience);
+    let rig = setup.open();
+    let told = rig.told(post("/v1/messages", "{}")).await;
+    assert_eq!(told, (400, String::new()));
+}
+
+#[tokio::test]
 async fn many_connections_wait_their_turn_and_all_are_served() {
     let mut setup = Setup::at(echo().await);
     setup.limits.connections = 4;

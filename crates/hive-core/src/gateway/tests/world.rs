@@ -229,3 +229,20 @@ async fn an_agent_has_so_many_ways_out_at_a_time() {
     assert_eq!(&head, b"HTTP/1.1 200");
     assert_eq!(rig.told(get("http://www.example.org/")).await.0, 503);
 }
+
+#[tokio::test]
+async fn a_name_that_takes_for_ever_takes_one_lookup_and_no_more() {
+    let names: &[(&str, &[&str])] = &[("www.example.org", &["93.184.216.34"])];
+    let site = site().await;
+    for (lookups, expected) in [(1, 502), (2, 200)] {
+        let mut setup = Setup::at(site);
+        setup.world = World::new(site, names);
+        setup.limits.lookups = lookups;
+        setup.patience.resolving = Duration::from_secs(1);
+        let rig = setup.open();
+        let never = format!("http://{NEVER}/");
+        assert_eq!(rig.told(get(&never)).await.0, 502);
+        // The first one still holds its seat, although nobody waits for it.
+        assert_eq!(rig.told(get("http://www.example.org/")).await.0, expected);
+    }
+}

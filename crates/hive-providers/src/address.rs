@@ -1,4 +1,5 @@
-//! Which addresses an agent may reach: a pure judgement, made after names are resolved.
+//! Which addresses an agent may reach: a pure judgement, made after names are resolved. The host's
+//! egress proxy and the engine's own tools judge alike.
 //!
 //! Only public unicast is let through. What embeds an IPv4 address in an IPv6 one is refused
 //! whatever it embeds, because who unpacks it on the way is nobody's to know.
@@ -10,15 +11,24 @@ use std::{
 
 /// Why an address is out of reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub enum Refused {
+    /// This machine.
     Loopback,
+    /// A private network.
     Private,
+    /// The same wire.
     LinkLocal,
+    /// Shared by a carrier's customers.
     Shared,
+    /// Many machines.
     Multicast,
+    /// No machine.
     Unspecified,
+    /// A cloud's metadata service.
     Metadata,
+    /// An IPv4 address in an IPv6 one.
     Transition,
+    /// For nobody.
     Reserved,
     /// One of this machine's own.
     OwnMachine,
@@ -110,7 +120,7 @@ const GLOBAL_V6: Net6 = net6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3, Refused::Reserved
 ///
 /// # Errors
 /// With what the address is.
-pub(crate) fn judge(address: IpAddr) -> Result<(), Refused> {
+pub fn judge(address: IpAddr) -> Result<(), Refused> {
     match address {
         IpAddr::V4(address) => judge_v4(address),
         IpAddr::V6(address) => judge_v6(address),
