@@ -132,6 +132,7 @@ test("everything works by keyboard alone", async () => {
     const { messages } = await ada.ask("recv", { wait_seconds: 5, max: 32 });
     return messages.some((message: { body: string }) => message.body === "by hand");
   });
+  await eventually("the page has heard so too", async () => (await page.getByLabel("Message to ada").inputValue()) === "");
   await page.keyboard.press("ArrowUp");
   assert.equal(await page.getByLabel("Message to ada").inputValue(), "by hand", "what was said is recalled");
 
