@@ -244,8 +244,13 @@ impl Desk<'_> {
         let (resolver, name) = (Arc::clone(self.resolver), name.to_owned());
         let looking = async {
             let seat = Arc::clone(self.lookups).acquire_owned().await;
-            let found = tokio::spawn(async move {
-                let found = resolver.resolve(&name).await;
+            let stop = self.stop.clone();
+            let found = self.tasks.spawn(async move {
+                // Cancel-safe: a door that is closed wants no answer.
+                let found = tokio::select! {
+                    () = stop.cancelled() => Err(io::Error::other("the door is closed")),
+                    found = resolver.resolve(&name) => found,
+                };
                 drop(seat);
                 found
             });
