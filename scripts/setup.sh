@@ -166,10 +166,12 @@ install_peers() {
 	have npm || return 0
 	say "installing codex and gemini into $dir, to compare with"
 	mkdir -p "$dir"
-	npm install --ignore-scripts --no-save --no-audit --no-fund --loglevel=error --prefix "$dir" \
-		"@openai/codex@$CODEX_VERSION" "@google/gemini-cli@$GEMINI_VERSION" </dev/null >&2 ||
+	if npm install --ignore-scripts --no-save --no-audit --no-fund --loglevel=error --prefix "$dir" \
+		"@openai/codex@$CODEX_VERSION" "@google/gemini-cli@$GEMINI_VERSION" </dev/null >&2; then
+		touch "$dir/installed-$CODEX_VERSION-$GEMINI_VERSION"
+	else
 		say 'npm install failed; they are left out'
-	touch "$dir/installed-$CODEX_VERSION-$GEMINI_VERSION"
+	fi
 }
 
 # Fills the lists with what the purpose lacks.

@@ -153,7 +153,9 @@ fn t12_sums_tell_failures_from_what_was_put_off() {
     .into_iter()
     .enumerate()
     {
-        keep(&mut hive, "ada", &counts(&format!("t-{n}"), outcome));
+        let mut counts = counts(&format!("t-{n}"), outcome);
+        counts.context_tokens = [6, 90, 40][n % 3];
+        keep(&mut hive, "ada", &counts);
     }
     let yesterday = totals(&hive, 1).remove(0);
     hive.clock += DAY;
@@ -171,6 +173,7 @@ fn t12_sums_tell_failures_from_what_was_put_off() {
         (18, 24)
     );
     assert_eq!((yesterday.cost_micro_usd, yesterday.duration_ms), (30, 300));
+    assert_eq!(yesterday.context_tokens, 90, "at its fullest");
     assert!(days[0].day > days[1].day, "newest first");
     assert_eq!(totals(&hive, 1).len(), 1, "today alone");
     let one = hive

@@ -140,6 +140,8 @@ export interface DayTotal {
   cache_creation_tokens: number;
   /** Tokens read from the cache. */
   cache_read_tokens: number;
+  /** How full the context was at most. */
+  context_tokens: number;
   /** What they cost, in millionths of a US dollar. */
   cost_micro_usd: number;
   /** The day, in UTC, such as `2026-01-02`. */

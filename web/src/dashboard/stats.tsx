@@ -21,12 +21,21 @@ const FULLEST = 6;
 
 const tokens = (row: DayTotal): number => row.input_tokens + row.output_tokens + row.cache_read_tokens + row.cache_creation_tokens;
 
-const FIGURES: { title: string; of(row: DayTotal): number; format(value: number): string }[] = [
+interface Figure {
+  title: string;
+  of(row: DayTotal): number;
+  format(value: number): string;
+  /** The largest of all agents counts, and not their sum. */
+  largest?: boolean;
+}
+
+const FIGURES: Figure[] = [
   { title: "Cost", of: (row) => row.cost_micro_usd, format: dollars },
   { title: "Tokens", of: tokens, format: count },
   { title: "Turns", of: (row) => row.turns, format: count },
   { title: "Failed turns", of: (row) => row.failed, format: count },
   { title: "Time in turns", of: (row) => row.duration_ms, format: span },
+  { title: "Fullest context", of: (row) => row.context_tokens, format: count, largest: true },
 ];
 
 export function Charts({ rows, children }: { rows: DayTotal[]; children?: ComponentChildren }) {
@@ -36,13 +45,13 @@ export function Charts({ rows, children }: { rows: DayTotal[]; children?: Compon
   return (
     <div class="charts">
       {FIGURES.map((figure) => {
-        const series: Series[] = names.map((name) => ({
-          name,
-          values: days.map((day) => {
-            const row = of.get(`${name} ${day}`);
-            return row === undefined ? 0 : figure.of(row);
-          }),
-        }));
+        const value = (name: string, day: string): number => {
+          const row = of.get(`${name} ${day}`);
+          return row === undefined ? 0 : figure.of(row);
+        };
+        const series: Series[] = figure.largest
+          ? [{ name: "tokens", values: days.map((day) => Math.max(...names.map((name) => value(name, day)), 0)) }]
+          : names.map((name) => ({ name, values: days.map((day) => value(name, day)) }));
         return <Chart key={figure.title} title={figure.title} days={days} series={series} format={figure.format} />;
       })}
       {children}

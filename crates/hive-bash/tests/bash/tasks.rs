@@ -161,8 +161,13 @@ async fn commands_that_cannot_be_are_refused_with_a_way_out() {
         "{said}"
     );
     // The way out that is named works.
-    let (task, _) = bash.ok("status", json!({"id": 1})).await;
-    let pid = rustix::process::Pid::from_raw(i32::try_from(task["pid"].as_i64().unwrap()).unwrap());
+    let pid = loop {
+        let (task, _) = bash.ok("status", json!({"id": 1})).await;
+        // It may still wait for its turn to start.
+        if let Some(pid) = task["pid"].as_i64() {
+            break rustix::process::Pid::from_raw(i32::try_from(pid).unwrap());
+        }
+    };
     rustix::process::kill_process_group(pid.unwrap(), rustix::process::Signal::TERM).unwrap();
     let task = bash.ended(&json!(1)).await;
     assert_eq!(task["status"], "done");

@@ -1,7 +1,8 @@
 //! The real `claude` behind the host's gateway: it works, and no key is anywhere near it.
 
 use std::{
-    fs,
+    fs::{self, File},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -34,6 +35,10 @@ async fn claude_works_through_the_gateway_in_a_network_of_its_own() {
     works_without_a_key(Runtime::Bwrap).await;
 }
 
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that did not look everywhere says so"
+)]
 async fn works_without_a_key(runtime: Runtime) {
     let scenario = "[[rule]]\nanswer = { text = 'Done.', delay_ms = 500, usage = { \
         input_tokens = 1000, output_tokens = 10, cache_read_tokens = 500 } }";
@@ -44,7 +49,7 @@ async fn works_without_a_key(runtime: Runtime) {
         return;
     }
     let id = stage.send().await;
-    let mut has_seen_engine = false;
+    let (mut has_seen_engine, mut has_seen_memory) = (false, false);
     stage
         .until_acked(id, || {
             for (pid, environ) in environs() {
@@ -53,10 +58,20 @@ async fn works_without_a_key(runtime: Runtime) {
                     "process {pid} has the key in its environment"
                 );
                 has_seen_engine |= is_engines(&environ);
+                if is_engines(&environ) && !has_seen_memory {
+                    let found = memory_holds_key(pid);
+                    assert_ne!(found, Some(true), "process {pid} has the key in its memory");
+                    has_seen_memory |= found.is_some();
+                }
             }
         })
         .await;
-    assert!(has_seen_engine, "the engine's environment was looked at");
+    assert!(has_seen_engine, "the engine was looked at");
+    // Whoever may look would have found it: the daemon has it.
+    match memory_holds_key(stage.hive.pid().unwrap()) {
+        Some(found) => assert!(found && has_seen_memory),
+        None => eprintln!("SKIPPED: the memory of other processes may not be read here"),
+    }
     let asked = stage.model.requests().len();
     assert_eq!(asked, 1, "the model was asked once, through the gateway");
     stage.check_spend().await;
@@ -206,8 +221,62 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn holds_key(bytes: &[u8]) -> bool {
-    let mut windows = bytes.windows(KEY.len());
-    windows.any(|window| window == KEY.as_bytes())
+    memchr::memmem::find(bytes, KEY.as_bytes()).is_some()
+}
+
+/// Whether a process has the key somewhere in memory that it can write; none when it has ended or
+/// may not be looked at.
+fn memory_holds_key(pid: u32) -> Option<bool> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+    let pages = File::open(format!("/proc/{pid}/pagemap")).ok()?;
+    let mut is_found = false;
+    for line in maps.lines() {
+        let mut words = line.split(' ');
+        let (range, access) = (words.next()?, words.next()?);
+        let (from, to) = range.split_once('-')?;
+        let (from, to) = (parsed(from)?, parsed(to)?);
+        if access.starts_with("rw") {
+            is_found |= holds_key_between(&memory, &pages, from, to);
+        }
+    }
+    is_found.then_some(true).or_else(|| {
+        // What was looked at is a process that still ran.
+        Path::new(&format!("/proc/{pid}/maps"))
+            .exists()
+            .then_some(false)
+    })
+}
+
+fn parsed(address: &str) -> Option<u64> {
+    u64::from_str_radix(address, 16).ok()
+}
+
+/// Looks through the pages that are really there: an engine reserves much more than it uses. Pieces
+/// overlap by a key. What is not there any more holds nothing.
+fn holds_key_between(memory: &File, pages: &File, from: u64, to: u64) -> bool {
+    const PAGE: u64 = 4096;
+    const PIECE: u64 = 64 * PAGE;
+    const THERE: u64 = 1 << 63;
+    let mut buffer = vec![0; usize::try_from(PIECE).unwrap() + KEY.len()];
+    let mut entries = vec![0; 1 << 16];
+    let mut at = from;
+    while at < to {
+        let read = pages.read_at(&mut entries, at / PAGE * 8).unwrap_or(0);
+        let entries = entries[..read].chunks_exact(8);
+        let is_there = |entry: &[u8]| u64::from_ne_bytes(entry.try_into().unwrap()) & THERE != 0;
+        let Some(first) = entries.clone().position(is_there) else {
+            at += PAGE * u64::try_from(entries.len().max(1)).unwrap();
+            continue;
+        };
+        at += PAGE * u64::try_from(first).unwrap();
+        let read = memory.read_at(&mut buffer, at).unwrap_or(0);
+        if holds_key(&buffer[..read]) {
+            return true;
+        }
+        at += PIECE;
+    }
+    false
 }
 
 /// The environments of all processes that can be read.

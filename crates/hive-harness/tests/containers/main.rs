@@ -65,15 +65,16 @@ impl Stage {
         let host = self.hive.host_client();
         let states = host.call_within(&TryRuntimes {}, PATIENCE).await.unwrap();
         let mut states = states.runtimes.iter();
-        let state = states.find(|state| state.runtime == runtime).unwrap();
-        if !state.problem.is_empty() {
+        let problem = states
+            .find(|state| state.runtime == runtime)
+            .map_or("", |state| &state.problem);
+        if !problem.is_empty() {
             eprintln!(
-                "SKIPPED: {} does not work here: {}",
-                runtime.as_str(),
-                state.problem
+                "SKIPPED: {} does not work here: {problem}",
+                runtime.as_str()
             );
         }
-        state.problem.is_empty()
+        problem.is_empty()
     }
 
     async fn spawn(&self, name: &str, runtime: Runtime) -> AgentRow {

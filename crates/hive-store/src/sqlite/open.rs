@@ -30,6 +30,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0007_spend.sql"),
     include_str!("migrations/0008_packed_correspondence.sql"),
     include_str!("migrations/0009_redo.sql"),
+    include_str!("migrations/0010_context_by_day.sql"),
 ];
 
 /// The format that the redo journal came with.

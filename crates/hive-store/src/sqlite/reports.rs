@@ -32,24 +32,25 @@ const INSERT: &str = "INSERT INTO turn_counts (agent, turn, kind, started_at, po
     :engine_ms, :model, :input, :output, :cache_read, :cache_creation, :cost, :context, :window, \
     :outcome, :note, :session, :messages, :tools) ON CONFLICT DO NOTHING";
 const ADD_UP: &str = "INSERT INTO turn_totals VALUES \
-    (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (day, agent) DO UPDATE SET \
+    (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (day, agent) DO UPDATE SET \
     turns = turns + 1, failed = failed + excluded.failed, \
     deferred = deferred + excluded.deferred, input_tokens = input_tokens + excluded.input_tokens, \
     output_tokens = output_tokens + excluded.output_tokens, \
     cache_read_tokens = cache_read_tokens + excluded.cache_read_tokens, \
     cache_creation_tokens = cache_creation_tokens + excluded.cache_creation_tokens, \
     cost_micro_usd = cost_micro_usd + excluded.cost_micro_usd, \
-    duration_ms = duration_ms + excluded.duration_ms, engine_ms = engine_ms + excluded.engine_ms";
+    duration_ms = duration_ms + excluded.duration_ms, engine_ms = engine_ms + excluded.engine_ms, \
+    context_tokens = max(context_tokens, excluded.context_tokens)";
 const PAGE: &str = "SELECT id, agent, turn, kind, started_at, duration_ms, engine_ms, model, \
     input_tokens, output_tokens, cache_read_tokens, cache_creation_tokens, cost_micro_usd, \
     context_tokens, window, outcome, note, session_id, messages, tools FROM turn_counts \
     WHERE agent = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3";
 const TOTALS: &str = "SELECT agent, day, turns, failed, deferred, input_tokens, output_tokens, \
-    cache_read_tokens, cache_creation_tokens, cost_micro_usd, duration_ms, engine_ms \
-    FROM turn_totals WHERE day > ?1 ORDER BY day DESC, agent LIMIT ?2";
+    cache_read_tokens, cache_creation_tokens, cost_micro_usd, duration_ms, engine_ms, \
+    context_tokens FROM turn_totals WHERE day > ?1 ORDER BY day DESC, agent LIMIT ?2";
 const TOTALS_OF_ONE: &str = "SELECT agent, day, turns, failed, deferred, input_tokens, \
     output_tokens, cache_read_tokens, cache_creation_tokens, cost_micro_usd, duration_ms, \
-    engine_ms FROM turn_totals WHERE day > ?1 AND agent = ?3 ORDER BY day DESC LIMIT ?2";
+    engine_ms, context_tokens FROM turn_totals WHERE day > ?1 AND agent = ?3 ORDER BY day DESC LIMIT ?2";
 const OLDEST: &str = "SELECT id, agent, posted_at FROM turn_counts ORDER BY id LIMIT ?1";
 
 /// What an agent says of itself.
@@ -130,6 +131,7 @@ impl Tx<'_> {
             number(counts.cost_micro_usd),
             number(counts.duration_ms),
             number(counts.engine_ms),
+            number(counts.context_tokens),
         ])?;
         Ok(())
     }
@@ -334,6 +336,7 @@ fn day_total(row: &Row<'_>) -> rusqlite::Result<DayTotal> {
         cost_micro_usd: natural(row, 9)?,
         duration_ms: natural(row, 10)?,
         engine_ms: natural(row, 11)?,
+        context_tokens: natural(row, 12)?,
     })
 }
 

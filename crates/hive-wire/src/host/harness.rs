@@ -187,6 +187,9 @@ pub struct DayTotal {
     pub duration_ms: u64,
     /// How long the engine ran.
     pub engine_ms: u64,
+    /// How full the context was at most.
+    #[serde(default)]
+    pub context_tokens: u64,
 }
 
 /// Lifts the wait of the credential that an agent is on.
