@@ -72,7 +72,7 @@ fn lengthen(file: &Path) -> Result<()> {
     let lines: Vec<&str> = text.lines().collect();
     let kind = |line: &str| {
         let line: Value = serde_json::from_str(line).unwrap_or_default();
-        line["type"].as_str().unwrap_or_default().to_owned()
+        line["kind"].as_str().unwrap_or_default().to_owned()
     };
     let is_message = |line: &&&str| kind(line) == "message";
     let at = lines.iter().position(|line| kind(line) == "compaction");
