@@ -108,7 +108,9 @@ async fn c18_a_crashing_agent_is_started_again_and_then_given_up() {
     crew.script("ada", WAITS);
     let mended = crew.hive.cli_json(&["start", "ada"]);
     assert_eq!(mended["agent"]["state"], "starting");
-    assert_eq!(mended["agent"]["note"], "");
+    // What the host cannot limit may be said there.
+    let note = mended["agent"]["note"].as_str().unwrap();
+    assert!(!note.contains("code 3"), "{note}");
 }
 
 #[tokio::test]
