@@ -2,17 +2,19 @@
 
 use std::{
     fs::{self, File},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
+use hive_testkit::hive::stop_agents;
 use serde_json::json;
 
 use crate::peer::{BINARY, Peer, Said, eventually, ok, run};
 
-/// A daemon that runs until it is dropped.
+/// A daemon that runs until it is dropped, with the agents that it started.
 pub(crate) struct Daemon {
     child: Child,
+    root: PathBuf,
 }
 
 impl Daemon {
@@ -31,7 +33,10 @@ impl Daemon {
             .stderr(output)
             .spawn()
             .unwrap();
-        let mut daemon = Self { child };
+        let mut daemon = Self {
+            child,
+            root: root.to_path_buf(),
+        };
         let socket = root.join("run/host.sock");
         eventually("the daemon answers", || {
             let ended = daemon.child.try_wait().unwrap();
@@ -49,6 +54,7 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+        stop_agents(&self.root).unwrap();
     }
 }
 

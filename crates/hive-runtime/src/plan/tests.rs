@@ -61,7 +61,7 @@ fn an_agent_sees_these_things_and_nothing_else() {
     fs::create_dir(root.join("project")).unwrap();
     spec.mounts = vec![Mount {
         source: root.join("project"),
-        target: "/work/project".into(),
+        target: "/srv/project".into(),
         access: Access::ReadWrite,
     }];
     let shown = |plan: &MountPlan| -> Vec<String> {
@@ -100,7 +100,7 @@ fn an_agent_sees_these_things_and_nothing_else() {
         "ReadWrite DIR/agents/ada/claude /home/agent/.claude",
         "ReadOnly DIR/agents/ada/run /run/hive",
         "ReadOnly DIR/bin/hive DIR/bin/hive",
-        "ReadWrite DIR/project /work/project",
+        "ReadWrite DIR/project /srv/project",
     ];
     assert_eq!(shown(&plan(&spec).unwrap()), expected);
     spec.network = Network::Host;
@@ -160,7 +160,7 @@ fn a_mount_may_not_lead_elsewhere_or_cover_what_is_the_hives() {
         (real, "work", Some("absolute")),
         (real, "/", Some("root directory")),
         ("/", "/work", Some("root directory")),
-        (real, "/work/../etc", Some("`..`")),
+        (real, "/srv/../etc", Some("`..`")),
         (real, "/a:b", Some("`:`")),
         (real, "/state", Some("/state is the hive's own")),
         (real, "/state/project", Some("/state")),
