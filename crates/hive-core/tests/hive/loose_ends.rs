@@ -268,12 +268,12 @@ async fn m8_a_long_reminder_is_kept_in_a_file_and_no_link_leads_elsewhere() {
     );
     let state = hive.root().join("state/agents/ada/state");
     let elsewhere = hive.root().join("elsewhere");
-    std::fs::create_dir_all(&state).unwrap();
-    std::fs::create_dir(&elsewhere).unwrap();
+    fs::create_dir_all(&state).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, state.join("reminders")).unwrap();
     assert_eq!(code(&hive.peer("ada").ask(&remind)), "bad_request");
-    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
-    std::fs::remove_file(state.join("reminders")).unwrap();
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    fs::remove_file(state.join("reminders")).unwrap();
 
     ok(hive.peer("ada").ask(&remind));
     let got = hive
@@ -283,7 +283,7 @@ async fn m8_a_long_reminder_is_kept_in_a_file_and_no_link_leads_elsewhere() {
     assert!(body.len() < 4 * 1024, "{} bytes", body.len());
     let file = body.split("the file ").nth(1).unwrap();
     let file = file.split(' ').next().unwrap();
-    assert_eq!(std::fs::read_to_string(state.join(file)).unwrap(), long);
+    assert_eq!(fs::read_to_string(state.join(file)).unwrap(), long);
 }
 
 /// The files of an agent's long reminders.
