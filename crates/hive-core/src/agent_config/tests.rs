@@ -1,3 +1,5 @@
+mod nix;
+
 use std::collections::BTreeSet;
 
 use crate::repos::{File, Mode};
