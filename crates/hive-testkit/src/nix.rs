@@ -40,6 +40,13 @@ pub fn project() -> PathBuf {
     project.canonicalize().unwrap_or(project)
 }
 
+/// A path as an expression, whatever it is called.
+pub fn path(path: &Path) -> String {
+    let text = path.display().to_string();
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("(/. + \"{}\")", text.replace('$', "\\$"))
+}
+
 impl Nix {
     /// Parses a file.
     ///
@@ -54,8 +61,8 @@ impl Nix {
     /// # Errors
     /// What Nix says of it.
     pub fn eval(&self, expression: &str) -> Result<Value, String> {
-        let tests = project().join("nix/tests");
-        let expression = format!("with import {}; {expression}", tests.display());
+        let tests = path(&project().join("nix/tests"));
+        let expression = format!("with import {tests}; {expression}");
         let args = ["--eval", "--strict", "--json", "--expr", &expression];
         let json = self.run(&args.map(AsRef::as_ref))?;
         serde_json::from_str(&json).map_err(|error| format!("{error}: {json}"))

@@ -23,8 +23,8 @@ fn applied(flake: &str, files: &[(&str, &str)]) -> tempfile::TempDir {
 /// What a flake that the host wrote comes to; `what` looks at `config`.
 fn built(nix: &Nix, dir: &Path, what: &str) -> Result<Value, String> {
     nix.eval(&format!(
-        "let system = generated {}/flake.nix; config = checked system; in plain ({what})",
-        dir.display()
+        "let system = generated {}; config = checked system; in plain ({what})",
+        nix::path(&dir.join("flake.nix"))
     ))
 }
 
@@ -141,7 +141,7 @@ fn n3_the_harness_reads_the_hosts_variables_and_then_its_own() {
 }
 
 #[test]
-fn n2_packages_of_an_agent_nix_and_older_releases_of_nixos() {
+fn n2_an_agent_nix_adds_packages() {
     let Some(nix) = nix::find() else { return };
     let own = "{ pkgs, ... }: { environment.systemPackages = [ pkgs.nixfmt ]; }";
     let dir = applied("agent-flake.nix", &[("agent.nix", own)]);
@@ -208,8 +208,11 @@ const ALSO_BROKEN: &[(&str, &str)] = &[
     ("env.BASH_ENV = \"a\";", "env.BASH_ENV"),
 ];
 
-fn failed(nix: &Nix, module: &str) -> Vec<String> {
-    let failed = nix.eval(&format!("failed (agent [ {module} ])"));
+/// What is refused of agents, each with its modules.
+fn failed<'a>(nix: &Nix, modules: impl IntoIterator<Item = &'a str>) -> Vec<Vec<String>> {
+    let agents = modules.into_iter().map(|one| format!("(agent [ {one} ])"));
+    let agents: Vec<String> = agents.collect();
+    let failed = nix.eval(&format!("map failed [ {} ]", agents.join(" ")));
     serde_json::from_value(failed.unwrap()).unwrap()
 }
 
@@ -222,9 +225,13 @@ fn n2_every_assertion_of_an_agent_holds_and_can_fail() {
         mcpServers.docs = { command = "docs"; env.DOCS = "/docs"; };
         mcpServers.web-2.url = "http://127.0.0.1:9000/mcp";
     }; }"#;
-    assert_eq!(failed(&nix, good), Vec::<String>::new());
-    for (text, message) in BROKEN.iter().chain(ALSO_BROKEN) {
-        let failed = failed(&nix, &format!("{{ hyperhive = {{ {text} }}; }}"));
+    assert_eq!(failed(&nix, [good]), [[""; 0]]);
+    let broken: Vec<_> = BROKEN.iter().chain(ALSO_BROKEN).collect();
+    let modules = broken.iter();
+    let modules = modules.map(|(text, _)| format!("{{ hyperhive = {{ {text} }}; }}"));
+    let modules: Vec<String> = modules.collect();
+    let failed = failed(&nix, modules.iter().map(String::as_str));
+    for ((text, message), failed) in broken.into_iter().zip(failed) {
         assert!(
             failed.len() == 1 && failed[0].contains(message),
             "{text}: {failed:?}"
@@ -271,23 +278,23 @@ fn n2_what_the_host_enforces_is_taken_from_agent_toml_only() {
             ],
         );
         let config = dir.path().join("config");
-        let file = |name: &str| config.join(name).display().to_string();
+        let file = |name: &str| nix::path(&config.join(name));
         let toml = format!("(flake.lib.fromToml {})", file("agent.toml"));
-        assert_eq!(failed(&nix, &toml), Vec::<String>::new(), "{option}");
         // A value of agent.toml leaves none of a weaker one.
         let both = format!("{toml} {}", file("weak.nix"));
-        assert_eq!(failed(&nix, &both), Vec::<String>::new(), "{option}");
-        for module in [
+        let good = failed(&nix, [toml.as_str(), &both]);
+        assert_eq!(good, [[""; 0], [""; 0]], "{option}");
+        let bad = [
             set,
             file("agent.nix"),
             file("options.nix"),
             file("weak.nix"),
-        ] {
-            let failed = failed(&nix, &module);
-            let message = format!("hyperhive.{option} is enforced by the host");
+        ];
+        let message = format!("hyperhive.{option} is enforced by the host");
+        for failed in failed(&nix, bad.iter().map(String::as_str)) {
             assert!(
                 failed.len() == 1 && failed[0].starts_with(&message),
-                "{module}: {failed:?}"
+                "{option}: {failed:?}"
             );
         }
     }

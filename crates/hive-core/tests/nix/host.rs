@@ -10,7 +10,7 @@ use crate::{assert_golden, assertions_in};
 
 fn sample() -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/nixos-host.nix");
-    file.display().to_string()
+    nix::path(&file)
 }
 
 /// The sample host, with something changed.

@@ -9,6 +9,7 @@ mod agents;
 mod files;
 mod host;
 mod options;
+mod stand_in;
 
 use std::{fs, path::Path};
 

@@ -63,7 +63,7 @@ fn as_module(config: AgentConfig) -> Value {
         "matrix": {"url": matrix.url.as_str()},
         "cargo": {"shortMessages": cargo.short_messages.0},
         "user": {
-            "name": user.name.as_ref().map(Word::as_str),
+            "name": user.name.as_ref().map(UserName::as_str),
             "uid": user.uid.map(|id| id.0),
             "gid": user.gid.map(|id| id.0),
             "passwordlessSudo": user.passwordless_sudo.0,
@@ -142,7 +142,7 @@ fn module(nix: &Nix, text: &str) -> Result<Value, String> {
     let ours = r#"[ "hostUid" "runtime" "staticDir" ]"#;
     let value = nix.eval(&format!(
         "removeAttrs (plain (checked (agent [ (flake.lib.fromToml {}) ])).hyperhive) {ours}",
-        file.display()
+        nix::path(&file)
     ))?;
     let inside = format!("{}/", dir.path().display());
     let text = value.to_string().replace(&inside, "");
@@ -247,6 +247,9 @@ fn n2_t29_the_module_and_the_parser_draw_the_same_lines() {
             toml::Value::from(word)
         ));
     }
+    for name in ["a", "_a-9", "-a", "9a", "A", "a.b", ""] {
+        texts.push(format!("[user]\n{}", quoted("name", name)));
+    }
     for line in ["a", "", " ", "a\tb", "a\nb", "ä b"] {
         texts.push(quoted("hive_name", line));
         texts.push(quoted("model", line));
@@ -259,12 +262,20 @@ fn n2_t29_the_module_and_the_parser_draw_the_same_lines() {
     ] {
         texts.extend(numbers.map(|number| format!("{key} = {number}")));
     }
-    for text in texts {
-        let (parser, module) = (AgentConfig::parse(&text), module(&nix, &text));
-        assert_eq!(
-            parser.is_ok(),
-            module.is_ok(),
-            "{text}\nthe parser: {parser:?}\nthe module: {module:?}"
-        );
+    let dir = tempfile::tempdir().unwrap();
+    for (n, text) in texts.iter().enumerate() {
+        fs::write(dir.path().join(format!("{n}.toml")), text).unwrap();
+    }
+    let taken = nix.eval(&format!(
+        "lib.genList (n: (builtins.tryEval (builtins.deepSeq
+           (plain (checked (agent [ (flake.lib.fromToml ({} + \"/${{toString n}}.toml\")) ])).hyperhive)
+           true)).success) {}",
+        nix::path(dir.path()),
+        texts.len()
+    ));
+    let taken: Vec<bool> = serde_json::from_value(taken.unwrap()).unwrap();
+    for (text, by_module) in texts.iter().zip(taken) {
+        let parsed = AgentConfig::parse(text);
+        assert_eq!(parsed.is_ok(), by_module, "{text}\nthe parser: {parsed:?}");
     }
 }
