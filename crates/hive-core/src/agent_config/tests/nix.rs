@@ -179,88 +179,96 @@ fn n2_t29_what_the_parser_refuses_the_module_refuses() {
     }
 }
 
-/// Values at the edge of what is allowed: both say the same of each.
+const URLS: &[&str] = &[
+    "",
+    "http://",
+    "http://a",
+    "HTTP://a",
+    "https://a:1/b?c=d#e",
+    "http://a/@b",
+    "http://a?b@c",
+    "http://u@a",
+    "http:///a",
+    "http://[::1]:80/",
+    "http://a b",
+    "http://a/ü",
+    "http://a/\"b",
+    "http://a/<b>",
+    "http://a/{b}",
+    "http://a/`b`",
+    "http://a/b\\c",
+    "http://a/$(b)'c'",
+    " http://a",
+];
+const VARIABLES: &[&str] = &[
+    "A",
+    "_a9",
+    "9A",
+    "a-b",
+    "PATH",
+    "path",
+    "No_Proxy",
+    "AWS",
+    "AWS_X",
+    "GIT_CONFIG",
+    "HIVE",
+];
+const LINES: &[&str] = &["a", "", " ", "a\tb", "a\nb", "ä b", "-a"];
+
+/// Values at the edge of what is allowed, and where `@` is to be such a text.
+const EDGES: &[(&str, &[&str])] = &[
+    ("forge.url = @", URLS),
+    ("[[dashboard_links]]\nlabel = 'a'\nurl = @", URLS),
+    ("[env]\n@ = 'x'", VARIABLES),
+    (
+        "[mcp_servers.x]\ncommand = 'x'\nenv = { @ = 'x' }",
+        VARIABLES,
+    ),
+    (
+        "[mcp_servers.@]\ncommand = 'x'",
+        &["a", "a_b", "a__b", "a-b", "a.b", "a/b", "forge", "Forge"],
+    ),
+    (
+        "[frontend.extra_files.@]\nsource = 'a'",
+        &[
+            "a", "_", ".a", "a.b", "a/b", "a/", "a//b", "a/./b", "a/../b", "a..b", "ü",
+        ],
+    ),
+    (
+        "[[mounts]]\nsource = @",
+        &[
+            "/", "/a", "/a/", "/a//b", "/a/.b", "/a/./b", "/a/..", "/a:b", "/a b", "/ü",
+        ],
+    ),
+    (
+        "allowed_recipients = [@]",
+        &["a", "a.b@c_d-e", "a b", "", "ä"],
+    ),
+    ("user.name = @", &["a", "_a-9", "-a", "9a", "A", "a.b", ""]),
+    ("hive_name = @", LINES),
+    ("model = @", LINES),
+];
+const NUMBERS: &[(&str, [&str; 4])] = &[
+    ("user.uid", ["999", "1000", "60000", "60001"]),
+    ("limits.pids", ["-1", "0", "1", "1.5"]),
+    ("budget.tokens", ["-1", "0", "1", "1.5"]),
+    ("budget.usd", ["-0.5", "0.0", "1000000.0", "1000000.5"]),
+];
+
 #[test]
 fn n2_t29_the_module_and_the_parser_draw_the_same_lines() {
     let Some(nix) = nix::find() else { return };
-    let quoted = |key: &str, value: &str| format!("{key} = {}", toml::Value::from(value));
+    let quoted = |text: &str| toml::Value::from(text).to_string();
     let mut texts = Vec::new();
-    for url in [
-        "",
-        "http://",
-        "http://a",
-        "HTTP://a",
-        "https://a:1/b?c=d#e",
-        "http://a/@b",
-        "http://a?b@c",
-        "http://u@a",
-        "http:///a",
-        "http://[::1]:80/",
-        "http://a b",
-        "http://a/ü",
-        "http://a/\"b",
-        "http://a/<b>",
-        "http://a/{b}",
-        "http://a/`b`",
-        "http://a/b\\c",
-        "http://a/$(b)'c'",
-        " http://a",
-    ] {
-        texts.push(format!("[forge]\n{}", quoted("url", url)));
-        let link = quoted("url", url);
-        texts.push(format!("[[dashboard_links]]\nlabel = \"a\"\n{link}"));
+    for (place, edges) in EDGES {
+        texts.extend(
+            edges
+                .iter()
+                .map(|text| place.replacen('@', &quoted(text), 1)),
+        );
     }
-    for name in [
-        "A",
-        "_a9",
-        "9A",
-        "a-b",
-        "PATH",
-        "path",
-        "No_Proxy",
-        "AWS",
-        "AWS_X",
-        "GIT_CONFIG",
-        "HIVE",
-    ] {
-        texts.push(format!("[env]\n{name:?} = \"x\""));
-        texts.push(format!(
-            "[mcp_servers.x]\ncommand = \"x\"\nenv = {{ {name:?} = \"x\" }}"
-        ));
-    }
-    for name in ["a", "a_b", "a__b", "a-b", "a.b", "a/b", "forge", "Forge"] {
-        texts.push(format!("[mcp_servers.{name:?}]\ncommand = \"x\""));
-    }
-    for name in [
-        "a", "_", ".a", "a.b", "a/b", "a/", "a//b", "a/./b", "a/../b", "a..b", "ü",
-    ] {
-        texts.push(format!("[frontend.extra_files.{name:?}]\nsource = \"a\""));
-    }
-    for path in [
-        "/", "/a", "/a/", "/a//b", "/a/.b", "/a/./b", "/a/..", "/a:b", "/a b", "/ü",
-    ] {
-        texts.push(format!("[[mounts]]\n{}", quoted("source", path)));
-    }
-    for word in ["a", "a.b@c_d-e", "a b", "", "ä"] {
-        texts.push(format!(
-            "allowed_recipients = [{}]",
-            toml::Value::from(word)
-        ));
-    }
-    for name in ["a", "_a-9", "-a", "9a", "A", "a.b", ""] {
-        texts.push(format!("[user]\n{}", quoted("name", name)));
-    }
-    for line in ["a", "", " ", "a\tb", "a\nb", "ä b"] {
-        texts.push(quoted("hive_name", line));
-        texts.push(quoted("model", line));
-    }
-    for (key, numbers) in [
-        ("user.uid", ["999", "1000", "60000", "60001"]),
-        ("limits.pids", ["-1", "0", "1", "1.5"]),
-        ("budget.tokens", ["-1", "0", "1", "1.5"]),
-        ("budget.usd", ["-0.5", "0.0", "1000000.0", "1000000.5"]),
-    ] {
-        texts.extend(numbers.map(|number| format!("{key} = {number}")));
+    for (key, edges) in NUMBERS {
+        texts.extend(edges.map(|number| format!("{key} = {number}")));
     }
     let dir = tempfile::tempdir().unwrap();
     for (n, text) in texts.iter().enumerate() {
