@@ -112,19 +112,21 @@ pagebench: ## Measure the pages in a real browser (the last part of `make bench`
 	$(CARGO) build --release $(LOCKED) -p hive-core --bin hive-c0re
 	cd web && HIVE_BIN_DIR='$(abspath $(TARGET_DIR))/release' npm run --silent bench
 
-# Its release build has a directory of its own, so that a binary with failpoints never lies where the
-# shipped one does.
+# Its build has a directory of its own, so that a binary with failpoints never lies where the shipped
+# one does. It is a release build, which gets through many more cases, with the checks of a debug build.
 .PHONY: soak
-soak: SOAK_DIR := $(abspath $(TARGET_DIR))/soak
+soak: export CARGO_TARGET_DIR := $(abspath $(TARGET_DIR))/soak
+soak: export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS := true
+soak: export CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS := true
+soak: export PROPTEST_CASES := $(or $(PROPTEST_CASES),20000)
 soak: ## Run the long campaigns (ARGS='...' goes to the crashes, TURN_ARGS to the turns, TALK_ARGS to the conversation)
 	@scripts/setup.sh soak
-	PROPTEST_CASES=$${PROPTEST_CASES:-20000} $(CARGO) nextest run $(LOCKED) $(CHECKED) --profile soak \
-		-E '(package(hive-wire) | package(hive-store) | package(hive-engine) | package(hive-providers)) & (test(prop_) | test(fuzz_))'
-	CARGO_TARGET_DIR='$(SOAK_DIR)' $(CARGO) build --release $(LOCKED) --bins \
-		-p hive-core -p hive-harness -p hive-testkit --features hive-core/failpoints
-	'$(SOAK_DIR)/release/soak' $(ARGS)
-	'$(SOAK_DIR)/release/soak-turns' $(TURN_ARGS)
-	'$(SOAK_DIR)/release/soak-talk' $(TALK_ARGS)
+	$(CARGO) build --release $(LOCKED) --bins -p hive-core -p hive-harness -p hive-testkit --features hive-core/failpoints
+	'$(CARGO_TARGET_DIR)/release/soak' $(ARGS)
+	'$(CARGO_TARGET_DIR)/release/soak-turns' $(TURN_ARGS)
+	'$(CARGO_TARGET_DIR)/release/soak-talk' $(TALK_ARGS)
+	$(CARGO) nextest run --cargo-profile release $(LOCKED) --profile soak --features hive-store/failpoints \
+		-p hive-wire -p hive-store -p hive-engine -p hive-providers -E 'test(prop_) | test(fuzz_)'
 
 .PHONY: clean
 clean: ## Remove what was built

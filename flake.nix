@@ -64,6 +64,6 @@
         fromToml = import ./nix/lib/from-toml.nix;
       };
 
-      formatter = forAll (system: (pkgsFor system).nixfmt-rfc-style);
+      formatter = forAll (system: (pkgsFor system).nixfmt);
     };
 }

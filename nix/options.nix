@@ -10,20 +10,29 @@
 let
   inherit (lib) mkOption types;
   cfg = config.hyperhive;
-  isHttp = url: builtins.match "https?://[^[:space:]@]+" url != null;
-  httpUrl = types.addCheck types.str isHttp // {
-    description = "http(s) address";
-  };
-  httpUrlOrNone = types.addCheck types.str (url: url == "" || isHttp url) // {
-    description = "http(s) address or nothing";
-  };
+  inherit (import ./values.nix { inherit lib; })
+    httpUrl
+    httpUrlOrNone
+    isFree
+    isServer
+    isTarget
+    line
+    lineOrNone
+    mountPath
+    word
+    ;
+  freeVariables =
+    where: env:
+    map (name: {
+      assertion = isFree name;
+      message = "hyperhive.${where}.${name}: the name has to be of letters, digits and `_`, and none that the hive or the system sets";
+    }) (lib.attrNames env);
   orNull =
     type:
     mkOption {
       type = types.nullOr type;
       default = null;
     };
-  target = "[A-Za-z0-9_][A-Za-z0-9_./-]*";
   targets = lib.mapAttrsToList (name: file: {
     inherit name;
     target = if file.target == null then name else file.target;
@@ -48,23 +57,24 @@ let
       "limits.memoryMib" = limits.memoryMib;
       "limits.pids" = limits.pids;
     };
+  # Set in agent.toml, or left as it is declared here.
   isForHost =
     file:
-    lib.elem (baseNameOf file) [
+    lib.elem file [
       "agent.toml"
-      "options.nix"
+      (toString ./options.nix)
     ];
 in
 {
   options.hyperhive = {
     model = mkOption {
-      type = types.nullOr types.str;
+      type = types.nullOr (types.strMatching "[^-[:space:][:cntrl:]][^[:space:][:cntrl:]]{0,99}");
       default = null;
       example = "sonnet";
       description = "The model, until the operator chooses another; the hive's default when null.";
     };
     engine = mkOption {
-      type = types.nullOr types.str;
+      type = types.nullOr line;
       default = null;
       description = "`claude`, `native` or a command; the hive's default when null.";
     };
@@ -82,12 +92,12 @@ in
       description = "Whether the session is compacted before it is full; a full one always is.";
     };
     hiveName = mkOption {
-      type = types.nullOr types.str;
+      type = types.nullOr line;
       default = null;
       description = "The hive's name in its prompt; the host's when null.";
     };
     swarmName = mkOption {
-      type = types.nullOr types.str;
+      type = types.nullOr line;
       default = null;
       description = "The swarm's name in its prompt; the host's when null.";
     };
@@ -98,7 +108,7 @@ in
       description = "An SVG shown on its page and its card; the hive's mark when null.";
     };
     allowedRecipients = mkOption {
-      type = types.listOf types.str;
+      type = types.listOf word;
       default = [ ];
       example = [ "operator" ];
       description = "Whom it may write to; everybody when empty. Its parent is always reachable.";
@@ -114,22 +124,22 @@ in
       description = "What it reaches: the model and the world through the host's proxy, the model alone, or all that the host reaches.";
     };
     toolGroups = mkOption {
-      type = types.listOf types.str;
+      type = types.listOf word;
       default = [ ];
       description = "Tool groups that it asks for; the operator grants them.";
     };
     capabilities = mkOption {
-      type = types.listOf types.str;
+      type = types.listOf word;
       default = [ ];
       description = "Capabilities that it asks for; the operator grants them.";
     };
     claudeMarketplaces = mkOption {
-      type = types.listOf types.str;
+      type = types.listOf line;
       default = [ "anthropics/claude-plugins-official" ];
       description = "Where plugins of Claude Code come from.";
     };
     claudePlugins = mkOption {
-      type = types.listOf types.str;
+      type = types.listOf line;
       default = [ ];
       example = [ "formatter@my-marketplace" ];
       description = "Plugins that are installed at every boot.";
@@ -146,7 +156,7 @@ in
         types.submodule {
           options = {
             label = mkOption {
-              type = types.str;
+              type = line;
               description = "What it says.";
             };
             url = mkOption {
@@ -154,7 +164,7 @@ in
               description = "Where it leads.";
             };
             icon = mkOption {
-              type = types.str;
+              type = lineOrNone;
               default = "";
               description = "A sign before it.";
             };
@@ -163,7 +173,7 @@ in
       );
     };
     env = mkOption {
-      type = types.attrsOf types.str;
+      type = types.attrsOf line;
       default = { };
       description = "Further variables of its environment.";
     };
@@ -237,7 +247,7 @@ in
         types.submodule {
           options = {
             command = mkOption {
-              type = types.nullOr types.str;
+              type = types.nullOr line;
               default = null;
               description = "The program that is it.";
             };
@@ -247,7 +257,7 @@ in
               description = "Its arguments.";
             };
             env = mkOption {
-              type = types.attrsOf types.str;
+              type = types.attrsOf line;
               default = { };
               description = "Its environment.";
             };
@@ -272,11 +282,11 @@ in
         types.submodule {
           options = {
             source = mkOption {
-              type = types.strMatching "/[^:]*";
+              type = mountPath;
               description = "Where it lies on the host.";
             };
             target = mkOption {
-              type = types.nullOr (types.strMatching "/[^:]*");
+              type = types.nullOr mountPath;
               default = null;
               description = "Where the agent sees it; at the same path when null.";
             };
@@ -307,12 +317,18 @@ in
       tokens = orNull types.ints.unsigned // {
         description = "What it may use in a day, in tokens of every kind.";
       };
-      usd = orNull types.numbers.nonnegative // {
+      usd = orNull (types.numbers.between 0 1000000) // {
         description = "What it may spend in a day, in US dollars.";
       };
     };
 
-    # Beneath here is what the templates make of it; none of it is for an agent.nix.
+    # Beneath here is what the host and the templates set; none of it is for an agent.nix.
+    hostUid = mkOption {
+      type = types.nullOr types.ints.positive;
+      default = null;
+      internal = true;
+      description = "The host's user that its directories belong to: nothing maps the numbers of users inside.";
+    };
     staticDir = mkOption {
       type = types.nullOr types.package;
       internal = true;
@@ -353,8 +369,7 @@ in
 
     assertions =
       map (file: {
-        assertion =
-          builtins.match target file.target != null && !(lib.elem ".." (lib.splitString "/" file.target));
+        assertion = isTarget file.target;
         message = "hyperhive.frontend.extraFiles: `${file.target}` has to begin with a letter, a digit or `_`, and go on with those and `./-`, without `..`";
       }) targets
       ++ [
@@ -366,6 +381,14 @@ in
       ++ lib.mapAttrsToList (name: server: {
         assertion = (server.command == null) != (server.url == null);
         message = "hyperhive.mcpServers.${name} needs either a `command` or a `url`";
+      }) cfg.mcpServers
+      ++ lib.mapAttrsToList (name: server: {
+        assertion = server.url == null || (server.args == [ ] && server.env == { });
+        message = "hyperhive.mcpServers.${name} has a `url`, so that `args` and `env` mean nothing";
+      }) cfg.mcpServers
+      ++ lib.mapAttrsToList (name: _: {
+        assertion = isServer name;
+        message = "hyperhive.mcpServers.${name}: the name has to be of letters, digits, `-` and single `_`";
       }) cfg.mcpServers
       ++ lib.mapAttrsToList (name: _: {
         assertion =
@@ -381,16 +404,9 @@ in
         assertion = lib.all isForHost option.files;
         message = "hyperhive.${name} is enforced by the host, which does not read agent.nix: say it in an agent.toml beside it";
       }) ofTheHost
-      ++ map (name: {
-        assertion =
-          builtins.match "(HIVE_|HYPERHIVE_|ANTHROPIC_|CLAUDE_|OPENAI_|LD_).*" name == null
-          && !(lib.elem name [
-            "PATH"
-            "HOME"
-            "SHELL"
-            "USER"
-          ]);
-        message = "hyperhive.env.${name} is a variable that the hive or the system sets";
-      }) (lib.attrNames cfg.env);
+      ++ freeVariables "env" cfg.env
+      ++ lib.concatLists (
+        lib.mapAttrsToList (name: server: freeVariables "mcpServers.${name}.env" server.env) cfg.mcpServers
+      );
   };
 }

@@ -185,6 +185,8 @@ check() {
 		check_lint
 		check_nextest
 		need socat socat
+		# Evaluates the modules for NixOS; nothing is built with it.
+		need nix-instantiate nix-bin
 		check_runtimes
 		check_claude
 		check_browser

@@ -1,13 +1,15 @@
-//! The client side that every raw peer shares: a unix stream, one reused buffer, one reply at a
-//! time. There is no typed client in between, so that what is measured is the peer.
+//! The client side that every raw peer shares: a unix stream that is watched for input only, one
+//! reused buffer, one reply at a time. There is no typed client in between, so that what is measured
+//! is the peer.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, Result, bail};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::UnixStream,
-};
+use hive_wire::stream::Stream;
+use tokio::net::UnixStream;
 
 /// More than any reply of the benchmark; a peer that exceeds it has gone wrong.
 const MAX_REPLY: usize = 1 << 20;
@@ -15,7 +17,7 @@ const MAX_REPLY: usize = 1 << 20;
 /// A connection on which at most one reply is outstanding.
 #[derive(Debug)]
 pub(crate) struct Conn {
-    stream: UnixStream,
+    stream: Stream,
     reply: Vec<u8>,
 }
 
@@ -23,6 +25,7 @@ impl Conn {
     pub(crate) async fn open(path: &Path) -> Result<Self> {
         let stream = UnixStream::connect(short(path))
             .await
+            .and_then(Stream::new)
             .with_context(|| format!("cannot connect to {}", path.display()))?;
         Ok(Self {
             stream,
@@ -31,10 +34,17 @@ impl Conn {
     }
 
     pub(crate) async fn write(&mut self, request: &[u8]) -> Result<()> {
-        self.stream
-            .write_all(request)
-            .await
-            .context("cannot write a request")
+        let mut rest = request;
+        while !rest.is_empty() {
+            match self.stream.try_write(rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.stream.writable().await?;
+                }
+                Err(error) => return Err(error).context("cannot write a request"),
+            }
+        }
+        Ok(())
     }
 
     /// The next reply, read until `complete` says that the buffer holds all of it.
@@ -44,13 +54,12 @@ impl Conn {
             if self.reply.len() > MAX_REPLY {
                 bail!("a reply of more than {MAX_REPLY} bytes");
             }
-            if self
+            let read = self
                 .stream
-                .read_buf(&mut self.reply)
+                .read_with(|bytes| self.reply.extend_from_slice(bytes))
                 .await
-                .context("cannot read a reply")?
-                == 0
-            {
+                .context("cannot read a reply")?;
+            if read == 0 {
                 bail!("the peer closed the connection");
             }
         }

@@ -84,7 +84,7 @@ in
     };
 
     contextWindowTokens = mkOption {
-      type = types.attrsOf types.ints.positive;
+      type = types.attrsOf (types.ints.between 1000 100000000);
       default = {
         haiku = 200000;
         sonnet = 1000000;
@@ -160,6 +160,12 @@ in
       {
         assertion = cfg.dashboardPort < cfg.agentPorts.from || cfg.dashboardPort > cfg.agentPorts.to;
         message = "services.hyperhive.c0re.dashboardPort lies among the agents' ports";
+      }
+      {
+        assertion = lib.all (name: builtins.match "[A-Za-z0-9]+" name != null) (
+          lib.attrNames cfg.contextWindowTokens
+        );
+        message = "services.hyperhive.c0re.contextWindowTokens: a part of a model's name has letters and digits, such as `sonnet`";
       }
       {
         assertion = cfg.openFirewall -> cfg.bind != "127.0.0.1" && cfg.bind != "::1";

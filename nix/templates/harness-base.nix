@@ -3,14 +3,23 @@
   config,
   hyperhive,
   lib,
+  options,
   pkgs,
   ...
 }:
 let
   cfg = config.hyperhive;
   userName = if cfg.user.name == null then "agent" else cfg.user.name;
-  uid = if cfg.user.uid == null then 1000 else cfg.user.uid;
-  gid = if cfg.user.gid == null then uid else cfg.user.gid;
+  firstOf = lib.findFirst (number: number != null) 1000;
+  uid = firstOf [
+    cfg.hostUid
+    cfg.user.uid
+  ];
+  gid = firstOf [
+    cfg.hostUid
+    cfg.user.gid
+    uid
+  ];
   json = pkgs.formats.json { };
   extraMcp = json.generate "extra-mcp.json" {
     mcpServers = lib.mapAttrs (
@@ -32,6 +41,24 @@ let
   };
   links = json.generate "hyperhive-dashboard-links.json" cfg.dashboardLinks;
   icon = if cfg.icon == null then ../icon.svg else cfg.icon;
+  # What the container's configuration says, as a file: systemd lets files win over a unit's own
+  # variables, and the later one over the earlier. The host's file comes first.
+  ownEnv = pkgs.writeText "hive.env" (
+    lib.concatStrings (
+      lib.mapAttrsToList (
+        name: value:
+        let
+          quoted = lib.escape [
+            "\\"
+            "\""
+            "$"
+            "`"
+          ] (toString value);
+        in
+        lib.optionalString (value != null) "${name}=\"${quoted}\"\n"
+      ) config.systemd.services.hive.environment
+    )
+  );
   # A one-shot at boot that runs as the agent and is no reason to fail the boot.
   atBoot = description: script: {
     inherit description script;
@@ -50,8 +77,9 @@ in
   imports = [ ../options.nix ];
 
   config = {
-    # `boot.isContainer` was renamed in NixOS 25.11.
-    boot.isNspawnContainer = true;
+    # The second is what older releases call the first.
+    boot =
+      if options.boot ? isNspawnContainer then { isNspawnContainer = true; } else { isContainer = true; };
     system.stateVersion = lib.mkDefault "25.11";
     networking.useDHCP = lib.mkDefault false;
 
@@ -116,8 +144,9 @@ in
           }
           // lib.optionalAttrs (cfg.model != null) { HIVE_DEFAULT_MODEL = cfg.model; }
           // lib.optionalAttrs (cfg.engine != null) { HIVE_ENGINE = cfg.engine; }
-          // lib.optionalAttrs (cfg.hiveName != null) { HIVE_NAME = cfg.hiveName; }
-          // lib.optionalAttrs (cfg.swarmName != null) { HIVE_SWARM = cfg.swarmName; }
+          # These win over what the agent's flake says of the hive.
+          // lib.optionalAttrs (cfg.hiveName != null) { HIVE_NAME = lib.mkOverride 90 cfg.hiveName; }
+          // lib.optionalAttrs (cfg.swarmName != null) { HIVE_SWARM = lib.mkOverride 90 cfg.swarmName; }
           // lib.optionalAttrs (!cfg.autoCompact) { HIVE_COMPACT_WATERMARK_TOKENS = "0"; }
           // lib.optionalAttrs (cfg.mcpServers != { }) {
             HIVE_EXTRA_MCP = "/etc/hyperhive/extra-mcp.json";
@@ -130,6 +159,10 @@ in
           };
         serviceConfig = {
           ExecStart = "${pkgs.hyperhive}/bin/hive serve";
+          EnvironmentFile = [
+            "-/run/hive/env"
+            "${ownEnv}"
+          ];
           User = userName;
           Group = userName;
           WorkingDirectory = "/state";
@@ -172,7 +205,7 @@ in
         {
           echo "logins:"
           echo "  - name: hive"
-          echo "    url: ${cfg.forge.url}"
+          echo "    url: "${lib.escapeShellArg cfg.forge.url}
           echo "    token: $(cat "$token")"
           echo "    default: true"
         } > /home/agent/.config/tea/config.yml

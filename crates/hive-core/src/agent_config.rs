@@ -27,7 +27,8 @@ pub(crate) use applied::Configs;
 pub(crate) use env::{Around, environment, extra_mcp};
 pub use options::{AgentOption, OPTIONS, table};
 pub(crate) use values::{
-    EnvName, HttpUrl, Line, ModelName, MountPath, RepoPath, ServerName, Target, ToolName, Word,
+    EnvName, HttpUrl, Line, ModelName, MountPath, RepoPath, ServerName, Target, ToolName, UserName,
+    Word,
 };
 
 /// The file of a configuration.
@@ -197,7 +198,7 @@ pub(crate) struct Cargo {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct User {
     /// The name of its unix user; its own unless given.
-    pub(crate) name: Option<Word>,
+    pub(crate) name: Option<UserName>,
     /// Its number; chosen by the host unless given.
     pub(crate) uid: Option<values::Id>,
     /// The number of its group; the same as `uid` unless given.

@@ -20,6 +20,8 @@ pub(crate) struct Agent<'a> {
     pub(crate) has_nix: bool,
     /// Whether its configuration has an `agent.toml`.
     pub(crate) has_toml: bool,
+    /// The host's user that its directories belong to, if it has one of its own.
+    pub(crate) uid: Option<u32>,
     /// The flake that containers are built from.
     pub(crate) hyperhive: &'a str,
     /// Variables of the harness that are the host's to set.
@@ -49,6 +51,9 @@ pub(crate) fn render(agent: Agent<'_>) -> String {
     } else {
         agent.hyperhive.to_owned()
     };
+    let uid = agent.uid.map_or_else(String::new, |uid| {
+        format!("            hyperhive.hostUid = {uid};\n")
+    });
     let mut env = String::new();
     for (name, value) in agent.env {
         env.push_str(&format!("              {name} = {};\n", quoted(value)));
@@ -65,6 +70,7 @@ pub(crate) fn render(agent: Agent<'_>) -> String {
          \x20       modules = [\n\
          {config}\
          \x20         {{\n\
+         {uid}\
          \x20           programs.git.config.user = {{\n\
          \x20             name = {author};\n\
          \x20             email = {address};\n\
@@ -123,6 +129,7 @@ mod tests {
             is_root: false,
             has_nix: true,
             has_toml: false,
+            uid: Some(70_000),
             hyperhive: "/etc/hyperhive",
             env,
         }
@@ -143,6 +150,7 @@ mod tests {
             is_root: true,
             has_nix: false,
             has_toml: true,
+            uid: None,
             hyperhive: "github:example/hyperhive",
             ..agent(&env)
         };

@@ -7,7 +7,6 @@
 mod connection;
 mod listener;
 mod outbox;
-mod socket;
 
 pub(crate) use connection::{Limits, Service};
 pub(crate) use listener::{Listener, bind};

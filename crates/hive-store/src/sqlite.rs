@@ -165,21 +165,23 @@ pub struct Store {
 impl Store {
     /// Begins a group: everything until its commit becomes durable together or not at all. `now`
     /// is the time that every operation of the group is stamped with.
-    ///
-    /// # Errors
-    /// When SQLite cannot begin a transaction.
-    pub fn begin(&mut self, now: Timestamp) -> Result<Group<'_>, StoreError> {
-        // Groups that are durable and not committed share SQLite's transaction with the next one.
+    pub fn begin(&mut self, now: Timestamp) -> Group<'_> {
+        self.journal.changes.clear();
+        Group {
+            store: self,
+            now,
+            has_begun: false,
+            failed: None,
+            is_over: false,
+        }
+    }
+
+    /// Groups that are durable and not committed share SQLite's transaction with the next one.
+    fn begin_transaction(&self) -> rusqlite::Result<()> {
         if self.conn.is_autocommit() {
             self.conn.prepare_cached("BEGIN")?.execute([])?;
         }
-        self.journal.changes.clear();
-        Ok(Group {
-            store: self,
-            now,
-            failed: None,
-            is_over: false,
-        })
+        Ok(())
     }
 
     /// How many groups are durable in the redo journal only.
@@ -254,14 +256,14 @@ impl Store {
     /// Runs one operation in a group of its own.
     ///
     /// # Errors
-    /// Those of [`Self::begin`] and [`Group::commit`]; the operation's own refusal is the inner
+    /// Those of [`Group::commit`]; the operation's own refusal is the inner
     /// result.
     pub fn one<T>(
         &mut self,
         now: Timestamp,
         operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
     ) -> Result<Result<T, Refusal>, StoreError> {
-        let mut group = self.begin(now)?;
+        let mut group = self.begin(now);
         let outcome = group.run(operation);
         group.commit()?;
         Ok(outcome)
@@ -291,6 +293,8 @@ impl Store {
 pub struct Group<'s> {
     store: &'s mut Store,
     now: Timestamp,
+    /// Whether SQLite's transaction is open: what only looks at what is in memory needs none.
+    has_begun: bool,
     failed: Option<rusqlite::Error>,
     is_over: bool,
 }
@@ -359,6 +363,10 @@ impl Group<'_> {
     fn begin_operation(&mut self) -> Result<Tx<'_>, Refusal> {
         if self.failed.is_some() {
             return Err(Refusal::Sqlite(lost_transaction()));
+        }
+        if !self.has_begun {
+            self.store.begin_transaction()?;
+            self.has_begun = true;
         }
         self.store.books.begin_operation();
         self.store.journal.changes.begin_operation();
@@ -438,7 +446,9 @@ impl Group<'_> {
         let store = &mut *self.store;
         let behind = store.journal.behind();
         if store.journal.changes.are_none() && behind == 0 {
-            store.conn.prepare_cached("COMMIT")?.execute([])?;
+            if self.has_begun {
+                store.conn.prepare_cached("COMMIT")?.execute([])?;
+            }
             return Ok(());
         }
         store.commit_all(store.journal.number() + 1, true)?;

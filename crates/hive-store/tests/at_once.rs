@@ -140,7 +140,7 @@ fn a_reply_into_a_foreign_conversation_is_refused() {
 fn an_operation_that_writes_and_then_refuses_undoes_its_group() {
     let mut hive = Hive::new();
     hive.send("bob", "ada", "kept");
-    let mut group = hive.store().begin(at(5)).unwrap();
+    let mut group = hive.store().begin(at(5));
     group
         .run_checked(|tx| tx.send(message("bob", "ada", "neighbour")))
         .unwrap();
@@ -164,7 +164,7 @@ fn an_operation_that_writes_and_then_refuses_undoes_its_group() {
 #[test]
 fn a_refusal_before_any_write_costs_nobody_else() {
     let mut hive = Hive::new();
-    let mut group = hive.store().begin(at(5)).unwrap();
+    let mut group = hive.store().begin(at(5));
     group
         .run_checked(|tx| tx.send(message("bob", "ada", "1")))
         .unwrap();

@@ -434,7 +434,7 @@ fn a_thread_is_followed_from_any_of_its_messages() {
 #[test]
 fn a_page_has_at_least_one_row_and_at_most_a_thousand() {
     let mut hive = Hive::new();
-    let mut group = hive.store().begin(at(1)).unwrap();
+    let mut group = hive.store().begin(at(1));
     for _ in 0..1_100 {
         let system = NewMessage {
             bounded: false,
@@ -508,7 +508,7 @@ fn nothing_of_an_open_group_is_visible() {
     let mut hive = Hive::new();
     hive.send("bob", "ada", "1");
     let (store, readers) = hive.open.as_mut().unwrap();
-    let mut group = store.begin(at(5)).unwrap();
+    let mut group = store.begin(at(5));
     let id = group
         .run(|tx| tx.send(message("bob", "ada", "2")))
         .unwrap()

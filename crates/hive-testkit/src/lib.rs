@@ -20,6 +20,7 @@ pub mod history;
 pub mod hive;
 pub mod link;
 pub mod mcp_tools;
+pub mod nix;
 pub mod reference;
 pub mod rng;
 pub mod turns;

@@ -22,7 +22,7 @@ use std::{
 use thiserror::Error;
 use tokio::{
     sync::{Mutex, Semaphore},
-    time::Instant,
+    time::{Instant, timeout_at},
 };
 
 use crate::{
@@ -174,9 +174,9 @@ impl Client {
     ) -> Result<C::Reply, ClientError> {
         let number = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let line = encode::<C>(command, number)?;
-        match tokio::time::timeout(timeout, self.shared.exchange(number, &line)).await {
-            Ok(reply) => decode::<C>(reply?),
-            Err(_) => Err(ClientError::TimedOut { after: timeout }),
+        match self.shared.exchange(number, &line, timeout).await? {
+            Some(reply) => decode::<C>(reply),
+            None => Err(ClientError::TimedOut { after: timeout }),
         }
     }
 
@@ -232,29 +232,41 @@ impl fmt::Debug for Client {
 }
 
 impl Shared {
-    /// Sends one line and waits for the reply with its number.
-    async fn exchange(&self, number: i64, line: &[u8]) -> Result<Reply, ClientError> {
-        let _slot = self
-            .slots
-            .acquire()
-            .await
-            .expect("nobody closes this semaphore");
+    /// Sends one line and waits for the reply with its number; none when it does not come in time.
+    async fn exchange(
+        &self,
+        number: i64,
+        line: &[u8],
+        timeout: Duration,
+    ) -> Result<Option<Reply>, ClientError> {
+        let deadline = deadline(timeout);
+        // These are ready at once nearly always, and then no timer is set.
+        let Ok(_slot) = timeout_at(deadline, self.slots.acquire()).await else {
+            return Ok(None);
+        };
         loop {
-            let (connection, reused) = self.connection().await?;
+            let Ok(found) = timeout_at(deadline, self.connection()).await else {
+                return Ok(None);
+            };
+            let (connection, reused) = found?;
             let waiting = match connection.register(number) {
                 Ok(waiting) => waiting,
                 // The connection ended between two lines of this loop; nothing was sent.
                 Err(_) if reused => continue,
                 Err(loss) => return Err(loss.into()),
             };
+            let Ok(written) = timeout_at(deadline, connection.write(line)).await else {
+                return Ok(None);
+            };
             // An idle connection whose peer has gone is found out by writing to it. Not one byte
             // was taken, so even a command that bears no repetition may go out on a new one.
-            if connection.write(line).await.is_err() && reused {
+            if written.is_err() && reused {
                 continue;
             }
             // After a failed write to a new connection the reader knows best what happened: it may
             // have been turned away with a reason.
-            return Ok(waiting.reply().await?);
+            let reply = connection.reply(waiting, deadline).await;
+            return Ok(reply.transpose()?);
         }
     }
 
@@ -274,6 +286,13 @@ impl Shared {
         *slot = Some(Arc::clone(&connection));
         Ok((connection, false))
     }
+}
+
+/// When a call's time is up; a time that the clock does not reach is as good as a century.
+fn deadline(timeout: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+    let now = Instant::now();
+    now.checked_add(timeout).unwrap_or(now + CENTURY)
 }
 
 /// The request line, refused here when the daemon would refuse it and close the connection.

@@ -5,6 +5,7 @@
 //! knows no rule of the hive (who may do what) and touches no disk.
 
 pub mod agent;
+pub mod alarm;
 pub mod approval;
 pub mod client;
 pub mod command;
@@ -17,6 +18,7 @@ pub mod line;
 pub mod name;
 pub mod report;
 pub mod socket;
+pub mod stream;
 pub mod text;
 pub mod time;
 pub mod tools;

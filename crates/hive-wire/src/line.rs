@@ -3,11 +3,8 @@
 //! A peer that sends a gigabyte without a newline costs one line's worth of memory: the buffer
 //! refuses to grow past the limit, and says so before the rest arrives.
 
-use std::io;
-
 use bytes::{Buf, Bytes, BytesMut};
 use thiserror::Error;
-use tokio::net::UnixStream;
 
 /// The longest line on any socket of the hive, newline excluded.
 pub const MAX_LINE: usize = 1024 * 1024;
@@ -50,23 +47,6 @@ impl LineBuffer {
             self.grow();
         }
         &mut self.bytes
-    }
-
-    /// Reads what has arrived; 0 at the end of the stream. The buffer gets its room only once there
-    /// is something to read, so that a connection that idles costs no memory.
-    ///
-    /// Cancel-safe: a call that is dropped has read nothing.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub async fn read_from(&mut self, stream: &UnixStream) -> io::Result<usize> {
-        loop {
-            stream.readable().await?;
-            match stream.try_read_buf(self.room()) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.release(),
-                result => return result,
-            }
-        }
     }
 
     /// Adds bytes that were read elsewhere, at most a [`READ_CHUNK`] at a time. Call

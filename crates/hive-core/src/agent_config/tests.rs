@@ -1,3 +1,5 @@
+mod nix;
+
 use std::collections::BTreeSet;
 
 use crate::repos::{File, Mode};
@@ -249,6 +251,7 @@ const WRONG: &[(&str, usize, &str)] = &[
     ("[[mounts]]\nsource = \"relative\"", 2, "absolute path"),
     ("[[mounts]]\nsource = \"/a/../etc\"", 2, "absolute path"),
     ("[user]\nuid = 0", 2, "from 1000"),
+    ("[user]\nname = \"-x\"", 2, "a unix user's name"),
     ("[limits]\npids = 0", 2, "at least 1"),
     ("[budget]\nusd = -1.0", 2, "US dollars"),
     ("allowed_recipients = [\"a b\"]", 1, "a word"),

@@ -59,6 +59,13 @@ words! {
         let is_word = (1..=64).contains(&text.len()) && text.chars().all(legal);
         refuse_unless(is_word, text, "has to be a word of letters, digits and `_-.@`")
     };
+    /// The name of a unix user.
+    UserName: |text| {
+        let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+        let starts_well = text.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+        let is_name = text.len() <= 31 && starts_well && text.chars().all(legal);
+        refuse_unless(is_name, text, "has to be a unix user's name of small letters, digits, `_` and `-`")
+    };
     /// A path in the repository.
     RepoPath: |text| Tree::check_path(text).map_err(|error| format!("`{}`: {error}", shown(text)));
     /// What a file of the page is served under (T32).

@@ -1,16 +1,13 @@
 //! Jobs on their way to the broker's thread. Bounded by what connections may have in flight.
 
 use std::{
-    pin::{Pin, pin},
+    pin::pin,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
-use tokio::{
-    sync::Notify,
-    task::yield_now,
-    time::{Sleep, sleep_until},
-};
+use hive_wire::alarm::Alarm;
+use tokio::{sync::Notify, task::yield_now};
 
 use super::{Job, stopping};
 
@@ -29,40 +26,6 @@ struct Waiting {
     is_stopping: bool,
     /// Whether the broker waits; waking it may cost a system call.
     is_asleep: bool,
-}
-
-/// A timer that is set seldom: setting one earlier than all others takes a system call. One that was
-/// set for earlier than is wanted rings early, and is set again then.
-pub(super) struct Alarm {
-    timer: Pin<Box<Sleep>>,
-    set_for: Option<Instant>,
-}
-
-impl Alarm {
-    /// An alarm that is not set, on this thread's runtime.
-    pub(super) fn new() -> Self {
-        Self {
-            timer: Box::pin(sleep_until(Instant::now().into())),
-            set_for: None,
-        }
-    }
-
-    /// Waits until `time`.
-    ///
-    /// Cancel-safe: what it was set for is remembered.
-    async fn ring(&mut self, time: Instant) {
-        loop {
-            if self.set_for.is_none_or(|set_for| time < set_for) {
-                self.timer.as_mut().reset(time.into());
-                self.set_for = Some(time);
-            }
-            self.timer.as_mut().await;
-            self.set_for = None;
-            if Instant::now() >= time {
-                return;
-            }
-        }
-    }
 }
 
 /// What the broker found when it looked for work.
@@ -150,7 +113,7 @@ impl Queue {
         tokio::select! {
             biased;
             () = changed => true,
-            () = alarm.ring(until) => {
+            () = alarm.ring(until.into()) => {
                 self.lock().is_asleep = false;
                 false
             }
@@ -169,24 +132,8 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_alarm_rings_when_it_was_last_asked_to() {
-        let mut alarm = Alarm::new();
-        for (given_up, wanted) in [(50, 5), (5, 50), (20, 20)] {
-            let start = Instant::now();
-            let after = |millis| start + Duration::from_millis(millis);
-            tokio::select! {
-                biased;
-                () = alarm.ring(after(given_up)) => panic!("it rang at once"),
-                () = std::future::ready(()) => {}
-            }
-            alarm.ring(after(wanted)).await;
-            assert!(Instant::now() >= after(wanted), "{given_up}, {wanted}");
-        }
-    }
-
-    #[tokio::test]
     async fn sleeping_ends_in_time_and_by_a_change() {
-        let (queue, mut alarm) = (Queue::default(), Alarm::new());
+        let (queue, mut alarm) = (Queue::default(), Alarm::default());
         let soon = Instant::now() + Duration::from_millis(5);
         assert!(!queue.sleep(Some(soon), &mut alarm).await);
         queue.stop();

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Context;
 use hive_store::{Store, StoreError, event_log::EventLog, sqlite::Retention};
-use hive_wire::{ErrorCode, Timestamp, WireError};
+use hive_wire::{ErrorCode, Timestamp, WireError, alarm::Alarm};
 use tokio::{runtime::Builder, sync::oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +21,6 @@ use super::{
     chores::Chores,
     desk::{Desk, Spoken},
     lobby::Lobby,
-    queue::Alarm,
     stopping,
 };
 use crate::{config::Config, metrics::Metrics, pauses::Pauses, roster::Roster, server::together};
@@ -198,7 +197,7 @@ impl Job for SettleJob {
 impl Work {
     async fn run(mut self) -> Result<(), StoreError> {
         let mut jobs = Vec::new();
-        let mut alarm = Alarm::new();
+        let mut alarm = Alarm::default();
         let result = loop {
             let wake_at = self.wake_at();
             if let Found::Stop = self.queue.take(&mut jobs, wake_at, &mut alarm).await {
@@ -287,7 +286,7 @@ impl Work {
     ) -> Result<(Result<(), StoreError>, Spoken, usize), StoreError> {
         let now = Timestamp::now();
         let mut desk = Desk {
-            group: self.parts.store.begin(now)?,
+            group: self.parts.store.begin(now),
             roster: &mut self.parts.roster,
             pauses: &mut self.parts.pauses,
             config: &self.parts.config,

@@ -7,6 +7,7 @@ use hive_wire::{
     ErrorCode, WireError,
     command::{Head, RequestId},
     line::{LineBuffer, LineTooLong, MAX_LINE},
+    stream::Stream,
 };
 use tokio::{
     net::UnixStream,
@@ -15,7 +16,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Outbox, Reply, outbox::Load, socket::Socket};
+use super::{Outbox, Reply, outbox::Load};
 
 /// What one socket's commands do.
 pub(crate) trait Service: Send + Sync + 'static {
@@ -81,8 +82,8 @@ pub(super) async fn serve<S: Service>(
     shared: &Shared<S>,
     stop: &CancellationToken,
 ) {
-    let outbox = match Socket::new(stream) {
-        Ok(socket) => Outbox::new(socket),
+    let outbox = match Stream::new(stream) {
+        Ok(stream) => Outbox::new(stream),
         Err(error) => return tracing::warn!(%error, "cannot watch a connection"),
     };
     let end = Connection {
@@ -132,7 +133,7 @@ impl<S: Service> Connection<'_, S> {
             let Load { unsent, in_flight } = load;
             if is_half_closed
                 && unsent == 0
-                && (in_flight == 0 || self.outbox.socket().has_hung_up())
+                && (in_flight == 0 || self.outbox.stream().has_hung_up())
             {
                 return End::Quietly;
             }
@@ -149,7 +150,7 @@ impl<S: Service> Connection<'_, S> {
             tokio::select! {
                 biased;
                 () = &mut stopped => return End::Quietly,
-                ready = self.outbox.socket().writable(), if unsent > 0 => {
+                ready = self.outbox.stream().writable(), if unsent > 0 => {
                     if ready.and_then(|()| self.outbox.flush()).is_err() {
                         return End::Quietly;
                     }
@@ -157,7 +158,7 @@ impl<S: Service> Connection<'_, S> {
                 permit = self.shared.large_lines.acquire(), if needs_permit => {
                     self.large = permit.ok();
                 }
-                read = self.outbox.socket().read(&mut self.lines), if may_read && !needs_permit => {
+                read = self.outbox.stream().read(&mut self.lines), if may_read && !needs_permit => {
                     match read {
                         Ok(0) => {
                             self.end_of_input();
@@ -171,7 +172,7 @@ impl<S: Service> Connection<'_, S> {
                 () = at(unsent_due) => return End::Quietly,
                 () = self.outbox.changed().notified() => {}
                 () = at(look_at) => {
-                    if self.outbox.socket().has_hung_up() {
+                    if self.outbox.stream().has_hung_up() {
                         return End::Quietly;
                     }
                 }

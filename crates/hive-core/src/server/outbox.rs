@@ -19,11 +19,11 @@ use std::{
 use hive_wire::{
     ErrorCode, WireError,
     command::{RequestId, encode_reply},
+    stream::Stream,
 };
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use super::socket::Socket;
 use crate::broker::Presence;
 
 /// How many bytes of replies are held back at most.
@@ -57,7 +57,7 @@ impl Held {
 
 /// The way back to one peer.
 pub(crate) struct Outbox {
-    socket: Socket,
+    stream: Stream,
     state: Mutex<State>,
     /// Something changed that the connection's task may wait for.
     changed: Notify,
@@ -125,16 +125,16 @@ impl<T: Serialize> Reply<T> {
 }
 
 impl Outbox {
-    pub(super) fn new(socket: Socket) -> Arc<Self> {
+    pub(super) fn new(stream: Stream) -> Arc<Self> {
         Arc::new(Self {
-            socket,
+            stream,
             state: Mutex::default(),
             changed: Notify::new(),
         })
     }
 
-    pub(super) fn socket(&self) -> &Socket {
-        &self.socket
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
     }
 
     pub(super) fn changed(&self) -> &Notify {
@@ -209,7 +209,7 @@ impl Outbox {
     pub(super) fn flush(&self) -> io::Result<()> {
         let mut state = self.lock();
         while !state.unsent.is_empty() {
-            match self.socket.try_write(state.unsent.as_slices().0) {
+            match self.stream.try_write(state.unsent.as_slices().0) {
                 Ok(written) => drop(state.unsent.drain(..written)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
@@ -290,7 +290,7 @@ impl Outbox {
         }
         let mut rest = line;
         while !is_held && state.unsent.is_empty() && !rest.is_empty() {
-            match self.socket.try_write(rest) {
+            match self.stream.try_write(rest) {
                 Ok(written) => rest = &rest[written..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // The connection's task sees the same on its next read, and ends.
@@ -312,11 +312,11 @@ impl Presence for Outbox {
             let state = self.lock();
             (state.is_closed, state.is_half_closed)
         };
-        !is_closed && (!is_half_closed || !self.socket.has_hung_up())
+        !is_closed && (!is_half_closed || !self.stream.has_hung_up())
     }
 
     fn is_still_there(&self) -> bool {
-        !self.lock().is_closed && !self.socket.has_hung_up()
+        !self.lock().is_closed && !self.stream.has_hung_up()
     }
 }
 
@@ -333,7 +333,7 @@ mod tests {
         ours.set_nonblocking(true).unwrap();
         peer.set_nonblocking(true).unwrap();
         let ours = tokio::net::UnixStream::from_std(ours).unwrap();
-        (Outbox::new(Socket::new(ours).unwrap()), peer)
+        (Outbox::new(Stream::new(ours).unwrap()), peer)
     }
 
     fn answer(reply: Reply<Confirmed>, number: u32) {

@@ -266,7 +266,7 @@ impl Task {
             var: &|name| std::env::var(name).ok(),
         });
         if agent.runtime == host::Runtime::Nixos {
-            flake::write(parts, agent, &spec.env).map_err(|error| format!("{error:#}"))?;
+            flake::write(parts, agent, &spec).map_err(|error| format!("{error:#}"))?;
         }
         Ok(spec)
     }

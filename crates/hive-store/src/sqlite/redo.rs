@@ -9,6 +9,7 @@
 //! Groups are numbered, those too that SQLite synced itself, and the database knows the last one
 //! that is in it. So a journal that does not fit the database beside it is noticed.
 
+mod direct;
 mod statement;
 
 use std::{
@@ -24,6 +25,7 @@ use super::{
     StoreError,
     open::{io_error, not_ours},
 };
+use direct::Direct;
 pub(super) use statement::{Statement, Value};
 
 const MAGIC: &[u8; 8] = b"hiveredo";
@@ -146,6 +148,8 @@ pub(super) struct Journal {
 #[derive(Debug)]
 struct Laid {
     file: File,
+    /// The way past the page cache, where the file system has one.
+    direct: Option<Direct>,
     bytes: u64,
     /// Where the next record goes.
     at: u64,
@@ -238,7 +242,11 @@ impl Journal {
         }
         record.resize(padded, 0);
         seal(&mut record[..length], laid.round, self.number + 1);
-        if let Err(error) = laid.file.write_all_at(record, laid.at) {
+        let written = match &mut laid.direct {
+            Some(direct) => direct.write_all_at(record, laid.at),
+            None => laid.file.write_all_at(record, laid.at),
+        };
+        if let Err(error) = written {
             return Err(match error.kind() {
                 io::ErrorKind::StorageFull => StoreError::DiskFull,
                 _ => io_error(&self.path, error),
@@ -328,8 +336,12 @@ fn lay_out(path: &Path, hive: &str, bytes: u64) -> io::Result<Option<Laid>> {
     }
     let mut round = [0; 8];
     getrandom::fill(&mut round).map_err(io::Error::other)?;
+    let direct = Direct::open(path, HEADER).inspect_err(
+        |error| tracing::debug!(%error, "the redo journal goes through the page cache"),
+    );
     Ok(Some(Laid {
         file,
+        direct: direct.ok(),
         bytes: length,
         at: HEADER,
         round: u64::from_le_bytes(round),

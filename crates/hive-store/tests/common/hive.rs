@@ -156,7 +156,7 @@ impl Hive {
     ) -> Result<T, StoreError> {
         self.clock += 1;
         let now = at(self.clock);
-        let mut group = self.store().begin(now)?;
+        let mut group = self.store().begin(now);
         let outcome = group.run_checked(operation);
         group.make_durable()?;
         Ok(outcome.unwrap())
@@ -212,7 +212,7 @@ impl Subject for Sqlite {
     fn group(&mut self, now: Timestamp, operations: &[Op]) -> Vec<Outcome> {
         let behind = self.behind;
         let store = self.hive.store();
-        let mut group = store.begin(now).unwrap();
+        let mut group = store.begin(now);
         let run = |operation: &Op| Outcome::of(group.run(|tx| operation.apply(tx)));
         let outcomes = operations.iter().map(run).collect();
         if behind == 0 {

@@ -59,7 +59,7 @@ fn waiting(store: &mut Store) -> u32 {
 /// Sends groups of two until one fails; how many groups were kept, and the failure.
 fn fill(store: &mut Store, body: &str) -> (u32, StoreError) {
     for kept in 0..10_000 {
-        let mut group = store.begin(at(i64::from(kept))).unwrap();
+        let mut group = store.begin(at(i64::from(kept)));
         for _ in 0..2 {
             // On a full disk the operation itself may fail already.
             if let Err(refusal) = group.run(|tx| tx.send(message("bob", "ada", body))) {
@@ -94,7 +94,7 @@ fn a_disk_that_is_full_behind_the_journal_takes_nothing_back() {
     let body = "x".repeat(30_000);
     let mut kept = 0;
     let error = loop {
-        let mut group = store.begin(at(i64::from(kept))).unwrap();
+        let mut group = store.begin(at(i64::from(kept)));
         let sent = group.run_checked(|tx| tx.send(message("bob", "ada", &body)));
         match group.make_durable() {
             Ok(()) => kept += u32::from(sent.is_ok()),
@@ -123,7 +123,7 @@ fn a_disk_that_is_full_behind_the_journal_takes_nothing_back() {
 
 /// What the store holds, whether SQLite has committed it or not.
 fn waiting_in_mind(store: &mut Store) -> u32 {
-    let mut group = store.begin(at(1)).unwrap();
+    let mut group = store.begin(at(1));
     let inbox = group.run_checked(|tx| tx.inbox(&"ada".parse().unwrap()));
     group.make_durable().unwrap();
     inbox.unwrap().unread
@@ -150,7 +150,7 @@ fn a_full_disk_fails_whole_groups_and_passes() {
     );
 
     // Still full: every write fails alike, reading goes on.
-    let mut group = store.begin(at(5)).unwrap();
+    let mut group = store.begin(at(5));
     let big = "y".repeat(200_000);
     let outcome = group.run(|tx| tx.send(message("bob", "ada", &big)));
     if let Err(refusal) = &outcome {

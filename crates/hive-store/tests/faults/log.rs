@@ -139,7 +139,7 @@ fn a_log_that_started_over_with_a_longer_commit_is_watched_too() {
     for _ in 0..3 {
         group += 1;
         let now = crate::common::at(group);
-        let mut group = hive.store().begin(now).unwrap();
+        let mut group = hive.store().begin(now);
         for _ in 0..4 {
             group
                 .run(|tx| tx.send(message("bob", "ada", &big)))
@@ -255,7 +255,7 @@ fn the_log_does_not_grow_for_ever() {
     let body = "x".repeat(4_000);
     for _ in 0..2_500 {
         let now = crate::common::at(hive.clock);
-        let mut group = hive.store().begin(now).unwrap();
+        let mut group = hive.store().begin(now);
         for _ in 0..4 {
             group
                 .run(|tx| tx.send(message("bob", "ada", &body)))

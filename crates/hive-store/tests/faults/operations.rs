@@ -26,7 +26,7 @@ fn same_after_restart(hive: &mut Hive) -> InboxStatus {
 fn an_operation_that_wrote_before_it_was_refused_leaves_the_books_true() {
     let mut hive = Hive::new();
     hive.send("bob", "ada", "1");
-    let mut group = hive.store().begin(at(5)).unwrap();
+    let mut group = hive.store().begin(at(5));
     group.run(|tx| tx.send(message("bob", "ada", "2"))).unwrap();
     let refused = group.run(|tx| {
         tx.send(message("bob", "ada", "undone"))?;
@@ -54,7 +54,7 @@ fn a_group_that_is_dropped_leaves_the_books_true() {
     let mut hive = Hive::new();
     hive.send("bob", "ada", "1");
     hive.run(|tx| tx.receive(&receive("ada", "t1", 9)));
-    let mut group = hive.store().begin(at(5)).unwrap();
+    let mut group = hive.store().begin(at(5));
     group
         .run(|tx| tx.send(message("bob", "ada", "undone")))
         .unwrap();
@@ -86,7 +86,7 @@ fn a_statement_that_fails_undoes_its_operation_alone() {
         ..receive("bob", "parked", 9)
     };
     hive.run(|tx| tx.receive(&parks));
-    let mut group = hive.store().begin(at(5)).unwrap();
+    let mut group = hive.store().begin(at(5));
     group.run(|tx| tx.send(message("bob", "ada", "1"))).unwrap();
     let failed = group.run(|tx| {
         tx.receive(&receive("ada", "t1", 9))?;
@@ -148,7 +148,7 @@ fn many_foreign_ids_in_an_ack_ack_nothing() {
         inbox_depth: 100_000,
         ..small()
     });
-    let mut group = hive.store().begin(at(5)).unwrap();
+    let mut group = hive.store().begin(at(5));
     for _ in 0..4_000 {
         group.run(|tx| tx.send(message("bob", "ada", "x"))).unwrap();
     }

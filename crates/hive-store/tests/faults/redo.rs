@@ -79,7 +79,7 @@ fn what_is_not_mail_is_committed_at_once() {
     let mut hive = Hive::new();
     hive.send_durably("bob", "ada", "first");
     let now = hive_wire::Timestamp::from_millis(1);
-    let mut group = hive.store().begin(now).unwrap();
+    let mut group = hive.store().begin(now);
     group
         .run(|tx| tx.send(message("bob", "ada", "second")))
         .unwrap();
@@ -103,7 +103,7 @@ fn a_refused_operation_is_not_in_the_journal() {
         ..small()
     });
     let now = hive_wire::Timestamp::from_millis(1);
-    let mut group = hive.store().begin(now).unwrap();
+    let mut group = hive.store().begin(now);
     let mut full = 0;
     for n in 0..4 {
         let both = group.run(|tx| {
@@ -124,7 +124,7 @@ fn a_group_that_is_dropped_takes_no_earlier_one_with_it() {
     let mut hive = Hive::new();
     let kept = hive.send_durably("bob", "ada", "kept");
     let now = hive_wire::Timestamp::from_millis(1);
-    let mut group = hive.store().begin(now).unwrap();
+    let mut group = hive.store().begin(now);
     group
         .run_checked(|tx| tx.send(message("bob", "ada", "dropped")))
         .unwrap();

@@ -10,7 +10,7 @@ use std::{
     io,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex as StdMutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -19,27 +19,30 @@ use std::{
 use bytes::{Buf, Bytes, BytesMut};
 use rustix::net::Shutdown;
 use tokio::{
-    net::UnixStream,
     sync::{Mutex, Notify},
     task::JoinSet,
+    time::Instant,
 };
 
 use super::pending::{Loss, Pending, Reply, Waiting};
 use crate::{
     ErrorCode,
+    alarm::Alarm,
     command::{ReplyHead, RequestId},
     line::{LineBuffer, MAX_LINE},
-    socket, text,
+    socket,
+    stream::Stream,
+    text,
 };
 
 /// How long to wait for the daemon to accept somebody else when its queue is full.
 const QUEUE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Connects, waiting while the daemon's queue of connections is full.
-pub(super) async fn open(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+pub(super) async fn open(path: &Path, timeout: Duration) -> io::Result<Stream> {
     let attempts = async {
         loop {
-            match socket::connect(path).await {
+            match socket::connect(path).await.and_then(Stream::new) {
                 // Unix sockets do not queue connections beyond the backlog: the kernel says
                 // "again" at once, however alive the daemon is.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -64,11 +67,13 @@ pub(super) struct Connection {
     link: Arc<Link>,
     /// Holds the one task, and aborts it when it is dropped.
     task: Mutex<JoinSet<()>>,
+    /// Alarms that no call needs just now.
+    alarms: StdMutex<Vec<Alarm>>,
 }
 
 #[derive(Debug)]
 struct Link {
-    stream: UnixStream,
+    stream: Stream,
     pending: Pending,
     /// The rest of the line that is being written.
     unsent: Mutex<BytesMut>,
@@ -84,7 +89,7 @@ pub(super) struct Unsent;
 
 impl Connection {
     /// Takes over a stream and starts reading it.
-    pub(super) fn new(stream: UnixStream) -> Self {
+    pub(super) fn new(stream: Stream) -> Self {
         let link = Arc::new(Link {
             stream,
             pending: Pending::new(),
@@ -97,6 +102,7 @@ impl Connection {
         Self {
             link,
             task: Mutex::new(task),
+            alarms: StdMutex::default(),
         }
     }
 
@@ -121,6 +127,27 @@ impl Connection {
             self.link.deaf.store(true, Ordering::Release);
         }
         outcome
+    }
+
+    /// Waits for the reply; none when `deadline` comes first.
+    pub(super) async fn reply(
+        &self,
+        waiting: Waiting<'_>,
+        deadline: Instant,
+    ) -> Option<Result<Reply, Loss>> {
+        let mut alarm = self.alarms().pop().unwrap_or_default();
+        // Both arms are cancel-safe: a call that is given up is forgotten, an alarm stays set.
+        let outcome = tokio::select! {
+            biased;
+            reply = waiting.reply() => Some(reply),
+            () = alarm.ring(deadline) => None,
+        };
+        self.alarms().push(alarm);
+        outcome
+    }
+
+    fn alarms(&self) -> MutexGuard<'_, Vec<Alarm>> {
+        self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes it and waits until its task is gone.
@@ -153,7 +180,7 @@ impl Link {
                     }
                     first = false;
                 }
-                Ok(None) => match lines.read_from(&self.stream).await {
+                Ok(None) => match self.stream.read(&mut lines).await {
                     Ok(0) | Err(_) => return Loss::Gone,
                     Ok(_) => {}
                 },

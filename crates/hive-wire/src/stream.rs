@@ -11,7 +11,6 @@ use std::{
     },
 };
 
-use hive_wire::line::{LineBuffer, READ_CHUNK};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     net::{SendFlags, send},
@@ -21,23 +20,45 @@ use tokio::{
     net::UnixStream,
 };
 
-pub(super) struct Socket {
+use crate::line::{LineBuffer, READ_CHUNK};
+
+/// A stream of lines to one peer, and the way back.
+#[derive(Debug)]
+pub struct Stream {
     stream: AsyncFd<net::UnixStream>,
 }
 
-impl Socket {
-    pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
+impl Stream {
+    /// Takes over a stream.
+    ///
+    /// # Errors
+    /// When it cannot be watched.
+    pub fn new(stream: UnixStream) -> io::Result<Self> {
         let stream = watch(stream.into_std()?, Interest::READABLE)?;
         Ok(Self { stream })
     }
 
-    /// Reads what has arrived; 0 at the end of the stream.
+    /// Reads what has arrived; 0 at the end of the stream. Call [`LineBuffer::next_line`] until it
+    /// has no more before reading again.
     ///
     /// Cancel-safe: a call that is dropped has read nothing.
-    pub(super) async fn read(&self, lines: &mut LineBuffer) -> io::Result<usize> {
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn read(&self, lines: &mut LineBuffer) -> io::Result<usize> {
+        self.read_with(|bytes| lines.push(bytes)).await
+    }
+
+    /// Hands over what has arrived, at most a [`READ_CHUNK`]; 0 at the end of the stream.
+    ///
+    /// Cancel-safe: a call that is dropped has read nothing.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn read_with(&self, mut take: impl FnMut(&[u8])) -> io::Result<usize> {
         loop {
             let mut ready = self.stream.readable().await?;
-            match read_chunk(ready.get_inner(), lines) {
+            match read_chunk(ready.get_inner(), &mut take) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
                 Ok(read) => {
                     // A short read is taken as a sign that there is no more, which saves a system
@@ -53,7 +74,10 @@ impl Socket {
     }
 
     /// Writes as much as the peer has room for.
-    pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when it has none, and those of writing.
+    pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         send(&self.stream, bytes, flags).map_err(io::Error::from)
     }
@@ -61,14 +85,17 @@ impl Socket {
     /// Waits until the peer has room again.
     ///
     /// Cancel-safe: it holds nothing but the wait itself.
-    pub(super) async fn writable(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When the stream cannot be watched.
+    pub async fn writable(&self) -> io::Result<()> {
         let stream = self.stream.get_ref().try_clone()?;
         let watched = watch(stream, Interest::WRITABLE)?;
         watched.writable().await.map(|_| ())
     }
 
     /// Whether the peer closed both directions.
-    pub(super) fn has_hung_up(&self) -> bool {
+    pub fn has_hung_up(&self) -> bool {
         let mut fds = [PollFd::new(self, PollFlags::empty())];
         let at_once = Timespec {
             tv_sec: 0,
@@ -79,7 +106,7 @@ impl Socket {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
@@ -94,9 +121,9 @@ fn watch(stream: net::UnixStream, interest: Interest) -> io::Result<AsyncFd<net:
 }
 
 /// Reads into the stack first: most lines are short, and a connection that idles has no buffer.
-fn read_chunk(mut stream: &net::UnixStream, lines: &mut LineBuffer) -> io::Result<usize> {
+fn read_chunk(mut stream: &net::UnixStream, take: &mut impl FnMut(&[u8])) -> io::Result<usize> {
     let mut chunk = [0; READ_CHUNK];
     let read = stream.read(&mut chunk)?;
-    lines.push(&chunk[..read]);
+    take(&chunk[..read]);
     Ok(read)
 }
