@@ -5,17 +5,21 @@ use std::{
     os::unix::fs::{DirBuilderExt, PermissionsExt},
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use hive_wire::{
     ErrorCode, WireError,
     command::{Head, RequestId, encode_reply},
-    line::{LineBuffer, MAX_LINE},
+    line::{LineBuffer, LineTooLong, MAX_LINE},
 };
 use serde::Serialize;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{UnixListener, UnixStream},
+    net::{
+        UnixListener, UnixStream,
+        unix::{OwnedReadHalf, OwnedWriteHalf},
+    },
     sync::{Semaphore, mpsc},
     task::JoinSet,
 };
@@ -30,6 +34,8 @@ use crate::{
 const MAX_CONNECTIONS: usize = 32;
 /// How many requests of one connection are under way at once.
 const MAX_REQUESTS: usize = 32;
+/// How long a peer has to read why it is cut off.
+const LAST_WORD: Duration = Duration::from_secs(5);
 
 /// Binds the socket for its owner alone: it has its mode before it has its name.
 pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
@@ -83,7 +89,7 @@ pub(crate) async fn serve(
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                tokio::time::sleep(Duration::from_millis(50)).await;
             }
         }
     }
@@ -108,11 +114,16 @@ impl Connection {
                 Some(answer) = ready.recv() => write.write_all(&answer).await?,
                 Some(_) = requests.join_next(), if !requests.is_empty() => {}
                 // `read_buf` takes nothing when it is dropped.
-                read = read.read_buf(lines.room()), if room => {
-                    if read? == 0 {
+                count = read.read_buf(lines.room()), if room => {
+                    if count? == 0 {
                         return Ok(());
                     }
-                    while let Some(line) = lines.next_line().map_err(io::Error::other)? {
+                    loop {
+                        let line = match lines.next_line() {
+                            Ok(Some(line)) => line,
+                            Ok(None) => break,
+                            Err(error) => return cut_off(read, write, error).await,
+                        };
                         let (this, line) = (self.clone(), line.to_vec());
                         let answers = answers.clone();
                         requests.spawn(async move {
@@ -158,6 +169,27 @@ impl Connection {
                 reply(table.wait(task, run.wait_seconds).await, id)
             }
         }
+    }
+}
+
+/// Tells a peer that its line is too long and hangs up. What it still sends is thrown away, so that
+/// it reads this before it finds the connection closed.
+async fn cut_off(
+    mut read: OwnedReadHalf,
+    mut write: OwnedWriteHalf,
+    error: LineTooLong,
+) -> io::Result<()> {
+    let error = WireError::new(ErrorCode::LineTooLong, error.to_string())
+        .hint("put what is long into a file and name that in the command");
+    let answer = encode_reply::<()>(Err(&error), None);
+    let last_word = async {
+        write.write_all(&answer).await?;
+        write.shutdown().await?;
+        tokio::io::copy(&mut read, &mut tokio::io::sink()).await
+    };
+    match tokio::time::timeout(LAST_WORD, last_word).await {
+        Ok(Err(error)) => Err(error),
+        Ok(Ok(_)) | Err(_) => Ok(()),
     }
 }
 

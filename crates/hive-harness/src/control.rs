@@ -192,11 +192,11 @@ impl Desk<'_> {
         );
         let result = match request.action {
             ControlAction::Interrupt => self.orders.interrupt(),
-            ControlAction::Compact => {
+            ControlAction::Compact => match self.orders.compact(id) {
                 // Answered when it is done.
-                self.orders.compact(id);
-                return;
-            }
+                Ok(()) => return,
+                Err(why) => Err(why),
+            },
             ControlAction::NewSession => {
                 self.orders.new_session();
                 Ok("the next turn begins a new session".to_owned())

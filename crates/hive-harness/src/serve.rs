@@ -37,6 +37,7 @@ use crate::{
     surface::{HostChannel, Surface, socket::SocketSurface},
 };
 use pace::{Complaints, OwnWait};
+pub(crate) use receive::LAST_WORD;
 
 /// Runs the harness on the agent's socket until it is told to stop by SIGTERM, SIGINT or the host.
 ///
@@ -92,7 +93,11 @@ pub async fn run<S: Surface + HostChannel>(
     };
     let turns = async {
         let outcome = async {
-            let engine = start_engine(environment, hive, &cwd, &variables, &bus, surface).await?;
+            // Dropped, it ends the programs that it runs; none of them has to do with mail.
+            let engine = tokio::select! {
+                engine = start_engine(environment, hive, &cwd, &variables, &bus, surface) => engine?,
+                () = orders.stopping().cancelled() => return Ok(()),
+            };
             let parts = Parts {
                 environment,
                 surface,

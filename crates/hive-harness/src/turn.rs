@@ -27,7 +27,7 @@ use crate::{
         wake::{After, Circumstances, Letter, wake_prompt},
     },
     records::TurnRecord,
-    serve::TurnLoop,
+    serve::{LAST_WORD, TurnLoop},
     surface::{HostChannel, Surface, SurfaceError},
 };
 pub(crate) use run::Run;
@@ -317,9 +317,15 @@ impl<S: Surface + HostChannel> TurnLoop<'_, S> {
         };
         // A host that is away is waited for: the turn is over, and saying so is all that is left.
         // Only a harness that stops gives up, and then the message comes again, marked as a repeat.
+        // Time for a word there is even then: a turn that was done would be done again.
+        let out_of_time = async {
+            let grace = self.environment.pace.stop_grace;
+            self.orders.out_of_grace(grace).await;
+            tokio::time::sleep(LAST_WORD).await;
+        };
         let closed = tokio::select! {
             closed = closing => closed,
-            () = self.orders.out_of_grace(self.environment.pace.stop_grace) => {
+            () = out_of_time => {
                 self.bus.note("stopping without a word from the host: the message comes again");
                 return false;
             }

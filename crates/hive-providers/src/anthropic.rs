@@ -36,7 +36,7 @@ pub struct Anthropic {
     /// The key; without one requests go out bare, which a gateway on the host may want.
     pub credential: Option<Credential>,
     /// Further header fields from the configuration.
-    pub headers: Vec<(String, String)>,
+    pub headers: Vec<(String, Secret)>,
 }
 
 impl Dialect for Anthropic {
@@ -63,11 +63,11 @@ impl Dialect for Anthropic {
                 Some(bearer(secret))
             }
         };
-        headers.extend(self.headers.iter().cloned());
+        let own = self.headers.iter().cloned();
         HttpCall {
             path: "/v1/messages",
             headers,
-            authorization,
+            secrets: authorization.into_iter().chain(own).collect(),
             body: body(request).to_string().into_bytes(),
         }
     }
@@ -78,6 +78,13 @@ impl Dialect for Anthropic {
 
     fn whole(&self, body: &[u8]) -> Result<Vec<StreamEvent>, ApiError> {
         let message: Value = serde_json::from_slice(body).map_err(malformed)?;
+        if message["type"] == "error" || !message["error"].is_null() {
+            return Err(fault(&message["error"]));
+        }
+        if !message["content"].is_array() {
+            let text = "API returned an empty or malformed response (a message without content)";
+            return Err(ApiError::local(ErrorKind::Malformed, text));
+        }
         let mut events = vec![event(json!({"type": "message_start", "message": message}))?];
         let blocks = message["content"].as_array().cloned().unwrap_or_default();
         for (index, block) in blocks.into_iter().enumerate() {
@@ -174,16 +181,17 @@ fn kind_of(status: u16, message: &str, limit: Option<&RateLimit>) -> ErrorKind {
     }
 }
 
-/// How long an answer asks to wait: `retry-after`, in seconds or as a date.
+/// How long an answer asks to wait: `retry-after`, in seconds or as a date. A wait without end is
+/// the longest there is, and not none.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    if let Some(ms) = headers.get("retry-after-ms") {
-        return ms.to_str().ok()?.parse().ok().map(Duration::from_millis);
+    let text = |name| Some(headers.get(name)?.to_str().ok()?.trim());
+    let number = |name| text(name)?.parse::<f64>().ok().filter(|n| *n >= 0.0);
+    let in_seconds = || number("retry-after");
+    if let Some(seconds) = number("retry-after-ms").map_or_else(in_seconds, |ms| Some(ms / 1e3)) {
+        return Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX));
     }
-    let value = headers.get("retry-after")?.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let at = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
+    let at = jiff::fmt::rfc2822::parse(text("retry-after")?).ok()?;
+    let at = at.timestamp();
     let wait = at.as_second() - jiff::Timestamp::now().as_second();
     u64::try_from(wait).ok().map(Duration::from_secs)
 }
@@ -233,25 +241,7 @@ impl Decoder for Reader {
     fn decode(&mut self, sse: &SseEvent, out: &mut VecDeque<StreamEvent>) -> Result<(), ApiError> {
         let value: Value = serde_json::from_str(&sse.data).map_err(malformed)?;
         if value["type"] == "error" {
-            let fault = &value["error"];
-            let api_type = fault["type"].as_str().unwrap_or_default().to_owned();
-            let kind = match api_type.as_str() {
-                "overloaded_error" => ErrorKind::Overloaded,
-                "rate_limit_error" => ErrorKind::RateLimited,
-                "authentication_error" => ErrorKind::Unauthorized,
-                "invalid_request_error" => ErrorKind::BadRequest,
-                _ => ErrorKind::Server,
-            };
-            return Err(ApiError {
-                status: match kind {
-                    ErrorKind::Overloaded => Some(529),
-                    ErrorKind::RateLimited => Some(429),
-                    ErrorKind::Server => Some(500),
-                    _ => None,
-                },
-                api_type: Some(api_type),
-                ..ApiError::local(kind, fault["message"].as_str().unwrap_or_default())
-            });
+            return Err(fault(&value["error"]));
         }
         // Events of a kind that is not known here are skipped, as the API's rules ask.
         if let Ok(event) = serde_json::from_value(value) {
@@ -261,6 +251,29 @@ impl Decoder for Reader {
     }
 
     fn finish(&mut self, _: &mut VecDeque<StreamEvent>) {}
+}
+
+/// A failure that came in an answer that began well: it means what it means with its status.
+fn fault(fault: &Value) -> ApiError {
+    let api_type = fault["type"].as_str().unwrap_or_default();
+    let message = fault["message"].as_str().unwrap_or("the provider failed");
+    let status = match api_type {
+        "invalid_request_error" => 400,
+        "authentication_error" => 401,
+        "billing_error" => 402,
+        "permission_error" => 403,
+        "not_found_error" => 404,
+        "request_too_large" => 413,
+        "rate_limit_error" => 429,
+        "timeout_error" => 504,
+        "overloaded_error" => 529,
+        _ => 500,
+    };
+    ApiError {
+        status: Some(status),
+        api_type: Some(api_type.to_owned()).filter(|word| !word.is_empty()),
+        ..ApiError::local(kind_of(status, message, None), message)
+    }
 }
 
 fn event(value: Value) -> Result<StreamEvent, ApiError> {
@@ -282,7 +295,7 @@ mod tests {
     fn dialect() -> Anthropic {
         Anthropic {
             credential: Some(Credential::ApiKey(Secret::new("sk-test-12345"))),
-            headers: vec![("x-team".into(), "hive".into())],
+            headers: vec![("x-team".into(), Secret::new("hive-secret"))],
         }
     }
 
@@ -327,9 +340,17 @@ mod tests {
     #[test]
     fn the_key_is_in_one_place() {
         let call = dialect().call(&request());
-        assert!(!format!("{call:?}").contains("sk-test"));
-        assert_eq!(call.authorization.unwrap().1.expose(), "sk-test-12345");
-        assert!(call.headers.contains(&("x-team".into(), "hive".into())));
+        let shown = format!("{:?} {call:?}", dialect());
+        assert!(!shown.contains("sk-test") && !shown.contains("hive-secret"));
+        let sent: Vec<_> = call
+            .secrets
+            .iter()
+            .map(|(n, v)| (&**n, v.expose()))
+            .collect();
+        assert_eq!(
+            sent,
+            [("x-api-key", "sk-test-12345"), ("x-team", "hive-secret")]
+        );
     }
 
     #[test]
@@ -394,9 +415,55 @@ mod tests {
             with("retry-after-ms", "30"),
             Some(Duration::from_millis(30))
         );
-        assert_eq!(with("retry-after", "soon"), None);
-        assert_eq!(with("retry-after", "-3"), None);
-        assert_eq!(with("retry-after", "Fri, 01 Jan 1999 00:00:00 GMT"), None);
+        for nonsense in ["soon", "-3", "NaN", "", "Fri, 01 Jan 1999 00:00:00 GMT"] {
+            assert_eq!(with("retry-after", nonsense), None, "{nonsense}");
+        }
+        for endless in ["99999999999999999999999", "1e300", "inf"] {
+            assert_eq!(with("retry-after", endless), Some(Duration::MAX));
+        }
+        let in_an_hour = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
+        let in_an_hour = in_an_hour.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+        let wait = with("retry-after", &in_an_hour).unwrap().as_secs();
+        assert!((3_500..=3_600).contains(&wait), "{wait}");
+        let mut both = HeaderMap::new();
+        both.insert("retry-after-ms", "odd".parse().unwrap());
+        both.insert("retry-after", "7".parse().unwrap());
+        assert_eq!(retry_after(&both), Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn failures_after_a_good_beginning_are_told_apart_too() {
+        use ErrorKind::*;
+        for (api_type, message, kind) in [
+            ("overloaded_error", "Overloaded", Overloaded),
+            ("api_error", "Internal server error", Server),
+            ("rate_limit_error", "slow down", RateLimited),
+            (
+                "invalid_request_error",
+                "prompt is too long: 9 > 8",
+                PromptTooLong,
+            ),
+            ("invalid_request_error", "messages: odd", BadRequest),
+            ("authentication_error", "invalid x-api-key", Unauthorized),
+            ("permission_error", "no", Forbidden),
+            ("not_found_error", "model: x", ModelNotFound),
+            ("request_too_large", "too large", TooLarge),
+            ("something_new", "?", Server),
+        ] {
+            let body = json!({"type":"error","error":{"type":api_type,"message":message}});
+            let sse = SseEvent {
+                event: "error".into(),
+                data: body.to_string(),
+            };
+            let streamed = Reader.decode(&sse, &mut VecDeque::new()).unwrap_err();
+            assert_eq!((streamed.kind, streamed.message.as_str()), (kind, message));
+            let whole = dialect().whole(body.to_string().as_bytes()).unwrap_err();
+            assert_eq!(whole, streamed, "with a status of 200");
+        }
+        for odd in ["{}", "null", "[]", "\"hi\"", "{\"ok\":true}", ""] {
+            let error = dialect().whole(odd.as_bytes()).unwrap_err();
+            assert_eq!(error.kind, Malformed, "{odd} is no empty answer");
+        }
     }
 
     #[test]

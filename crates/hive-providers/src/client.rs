@@ -17,6 +17,8 @@ use crate::{
 
 /// The longest error body that is read.
 const MAX_ERROR_BODY: usize = 256 * 1024;
+/// How long the body of an error may take: the status says enough.
+const ERROR_BODY: Duration = Duration::from_secs(10);
 /// The longest answer of a server that does not stream.
 const MAX_WHOLE_BODY: usize = 64 * 1024 * 1024;
 
@@ -55,8 +57,8 @@ pub struct HttpCall {
     pub path: &'static str,
     /// Header fields without secrets.
     pub headers: Vec<(String, String)>,
-    /// The field that carries the key.
-    pub authorization: Option<(String, Secret)>,
+    /// The field that carries the key, and those that the configuration adds.
+    pub secrets: Vec<(String, Secret)>,
     /// JSON.
     pub body: Vec<u8>,
 }
@@ -225,7 +227,7 @@ impl Reply {
     }
 
     fn fail(&mut self, mut error: ApiError) -> Progress {
-        if let Some((_, secret)) = &self.call.authorization {
+        for (_, secret) in &self.call.secrets {
             error.message = secret.mask(&error.message);
         }
         self.attempt += 1;
@@ -247,9 +249,8 @@ impl Reply {
     async fn connect(&self) -> Result<Stream, ApiError> {
         let client = &self.client;
         let mut headers = self.call.headers.clone();
-        if let Some((name, secret)) = &self.call.authorization {
-            headers.push((name.clone(), secret.expose().to_owned()));
-        }
+        let secrets = self.call.secrets.iter();
+        headers.extend(secrets.map(|(name, secret)| (name.clone(), secret.expose().to_owned())));
         let url = client.endpoint.url(self.call.path);
         let body = Bytes::copy_from_slice(&self.call.body);
         let sending = client.fetch.send("POST", &url, &headers, body);
@@ -264,7 +265,9 @@ impl Reply {
         let reading = async {
             if fetched.status >= 300 {
                 // A body that does not come is no reason to forget the status.
-                let body = fetched.bytes(MAX_ERROR_BODY).await.unwrap_or_default();
+                let body = fetched.bytes(MAX_ERROR_BODY);
+                let body = tokio::time::timeout(ERROR_BODY.min(client.timeouts.idle), body).await;
+                let body = body.ok().and_then(Result::ok).unwrap_or_default();
                 let mut error = client
                     .dialect
                     .failure(fetched.status, &fetched.headers, &body);
@@ -341,6 +344,10 @@ impl Stream {
         let pushed = self.parser.push(&chunk, &mut events);
         for event in &events {
             self.decoder.decode(event, &mut self.queue)?;
+            // Whatever follows belongs to no answer, and breaks none that is whole.
+            if self.queue.back() == Some(&StreamEvent::MessageStop) {
+                return Ok(());
+            }
         }
         pushed.map_err(|error| ApiError::local(ErrorKind::Malformed, error.to_string()))
     }
@@ -376,3 +383,6 @@ fn dice() -> u8 {
         Err(_) => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

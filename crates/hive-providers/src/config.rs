@@ -92,7 +92,9 @@ pub fn configure(
     };
     let policy = policy(&get)?;
     let timeouts = timeouts(&get)?;
-    let headers = headers(&get)?;
+    let headers = headers(&get)?.into_iter();
+    let headers = headers.map(|(name, value)| (name, Secret::new(&value)));
+    let headers = headers.collect();
     Ok(match provider {
         Provider::Anthropic => {
             let endpoint = endpoint(&get, "ANTHROPIC_BASE_URL", "https://api.anthropic.com")?;
@@ -302,6 +304,7 @@ mod tests {
             env(&[
                 ("ANTHROPIC_API_KEY", "sk-secret-1"),
                 ("ANTHROPIC_AUTH_TOKEN", "tok-secret-2"),
+                ("ANTHROPIC_CUSTOM_HEADERS", "x-gateway-key: secret-3"),
             ]),
         )
         .unwrap();

@@ -25,21 +25,19 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo},
 };
 use thiserror::Error;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpStream, UnixStream, lookup_host},
-};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio_rustls::{
     TlsConnector,
     rustls::{self, pki_types::ServerName},
 };
 
-use crate::address;
+use crate::{
+    address,
+    proxy::{PROXY_LOGIN, Proxies, Proxy, open_tunnel, without_login},
+};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(15);
-/// The longest answer of a proxy to `CONNECT`.
-const PROXY_HEAD: usize = 8 * 1024;
 
 /// Where an API is: `https://host/prefix`, `http://…`, or `unix:/path/to.sock`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +92,7 @@ impl Endpoint {
         self.base
             .parse::<Uri>()
             .ok()
-            .and_then(|uri| uri.authority().map(ToString::to_string))
+            .and_then(|uri| Some(without_login(uri.authority()?.as_str()).to_owned()))
             .unwrap_or_else(|| self.base.clone())
     }
 
@@ -179,7 +177,8 @@ impl Fetch {
     /// Whether a host is reached through a proxy on this machine's loopback: in a container that is
     /// the hive's own, which resolves names and judges addresses itself.
     pub fn has_local_proxy(&self, scheme: &str, host: &str) -> bool {
-        let proxy = self.proxies.choose(scheme, host).and_then(Uri::host);
+        let proxy = self.proxies.choose(scheme, host);
+        let proxy = proxy.and_then(|proxy| proxy.uri.host());
         let address = proxy.map(|host| host.trim_matches(['[', ']']).parse::<std::net::IpAddr>());
         matches!(address, Some(Ok(address)) if address.is_loopback())
     }
@@ -195,6 +194,14 @@ impl Fetch {
         let mut request = hyper::Request::builder().method(method).uri(url);
         for (name, value) in headers {
             request = request.header(name, value);
+        }
+        // Through a tunnel the proxy sees no request, and is told when it is opened.
+        let target = request
+            .uri_ref()
+            .filter(|uri| uri.scheme_str() == Some("http"));
+        let proxy = target.and_then(|uri| self.proxies.choose("http", uri.host()?));
+        if let Some(login) = proxy.and_then(|proxy| proxy.login.as_ref()) {
+            request = request.header(PROXY_LOGIN, login.expose());
         }
         let request = request
             .body(Full::new(body))
@@ -262,55 +269,6 @@ fn broken(error: impl std::error::Error + 'static) -> FetchError {
     }
 }
 
-/// Which proxy serves which target.
-#[derive(Debug, Default)]
-struct Proxies {
-    http: Option<Uri>,
-    https: Option<Uri>,
-    none: Vec<String>,
-}
-
-impl Proxies {
-    fn from_env(env: impl Fn(&str) -> Option<String>) -> Self {
-        let read = |names: [&str; 4]| {
-            names
-                .iter()
-                .find_map(|name| env(name).filter(|value| !value.is_empty()))
-        };
-        let uri = |value: String| value.parse::<Uri>().ok().filter(|uri| uri.host().is_some());
-        Self {
-            http: read(["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]).and_then(uri),
-            https: read(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]).and_then(uri),
-            none: read(["no_proxy", "NO_PROXY", "", ""])
-                .unwrap_or_default()
-                .split(',')
-                .map(|entry| entry.trim().trim_start_matches('.').to_lowercase())
-                .filter(|entry| !entry.is_empty())
-                .collect(),
-        }
-    }
-
-    fn choose(&self, scheme: &str, host: &str) -> Option<&Uri> {
-        let host = host.trim_matches(['[', ']']).to_lowercase();
-        let is_loopback = host == "localhost"
-            || host
-                .parse::<std::net::IpAddr>()
-                .is_ok_and(|address| address.is_loopback());
-        let is_excepted = self
-            .none
-            .iter()
-            .any(|entry| entry == "*" || host == *entry || host.ends_with(&format!(".{entry}")));
-        if is_loopback || is_excepted {
-            return None;
-        }
-        if scheme == "https" {
-            self.https.as_ref()
-        } else {
-            self.http.as_ref()
-        }
-    }
-}
-
 /// Opens connections for an HTTP client: one for clients with other bodies than [`Fetch`] has.
 #[derive(Clone)]
 pub struct Connector {
@@ -360,12 +318,17 @@ impl Connector {
             let proxy = self.proxies.choose(scheme, &host);
             let stream = match proxy {
                 None => dial(&host, port, &self.reach).await?,
-                Some(proxy) => {
-                    let proxy_host = proxy.host().unwrap_or_default();
-                    let port_there = proxy.port_u16().unwrap_or(3128);
+                Some(Proxy { uri, login }) => {
+                    let kind = uri.scheme_str().unwrap_or_default();
+                    if kind.starts_with("socks") {
+                        let words = format!("a {kind} proxy cannot be used: name an http:// one");
+                        return Err(io::Error::other(words));
+                    }
+                    let proxy_host = uri.host().unwrap_or_default();
+                    let port_there = uri.port_u16().unwrap_or(3128);
                     let mut stream = dial(proxy_host, port_there, &Reach::Any).await?;
                     if is_tls {
-                        open_tunnel(&mut stream, &host, port).await?;
+                        open_tunnel(&mut stream, &host, port, login.as_ref()).await?;
                     }
                     stream
                 }
@@ -429,26 +392,6 @@ async fn dial(host: &str, port: u16, reach: &Reach) -> io::Result<TcpStream> {
     };
     stream.set_nodelay(true)?;
     Ok(stream)
-}
-
-async fn open_tunnel(stream: &mut TcpStream, host: &str, port: u16) -> io::Result<()> {
-    let request = format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n");
-    stream.write_all(request.as_bytes()).await?;
-    let mut head = Vec::new();
-    // Byte by byte, since what follows the head belongs to TLS.
-    while !head.ends_with(b"\r\n\r\n") {
-        if head.len() > PROXY_HEAD {
-            return Err(io::Error::other("the proxy's answer is too long"));
-        }
-        head.push(stream.read_u8().await?);
-    }
-    let status = String::from_utf8_lossy(&head);
-    let line = status.lines().next().unwrap_or_default();
-    if line.split(' ').nth(1) == Some("200") {
-        Ok(())
-    } else {
-        Err(io::Error::other(format!("the proxy refused: {line}")))
-    }
 }
 
 impl tower_service::Service<Uri> for Connector {
@@ -535,6 +478,9 @@ impl hyper::rt::Write for Wire {
 
 #[cfg(test)]
 mod tests {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
     use super::*;
 
     #[test]
@@ -614,30 +560,52 @@ mod tests {
     }
 
     #[test]
-    fn proxies_are_chosen() {
-        let proxies = Proxies::from_env(|name| {
-            match name {
-                "HTTPS_PROXY" => Some("http://proxy:3128"),
-                "NO_PROXY" => Some("internal, .corp.example"),
-                _ => None,
+    fn a_login_in_an_address_is_not_shown() {
+        let endpoint = Endpoint::parse("https://user:pass@host:1/x").unwrap();
+        assert_eq!(endpoint.authority(), "host:1");
+    }
+
+    #[tokio::test]
+    async fn a_proxy_is_logged_in_to_with_and_without_a_tunnel() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let proxy = format!("http://me:secret@{}", listener.local_addr().unwrap());
+        let (heads, mut seen) = tokio::sync::mpsc::channel(4);
+        let mut server = tokio::task::JoinSet::new();
+        server.spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(stream.read_u8().await.unwrap());
+                }
+                heads.send(String::from_utf8(head).unwrap()).await.unwrap();
+                let answer = b"HTTP/1.1 407 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                stream.write_all(answer).await.ok();
             }
-            .map(str::to_owned)
         });
-        for (scheme, host, expected) in [
-            ("https", "api.anthropic.com", true),
-            ("http", "api.anthropic.com", false),
-            ("https", "localhost", false),
-            ("https", "127.0.0.1", false),
-            ("https", "[::1]", false),
-            ("https", "internal", false),
-            ("https", "a.corp.example", false),
-            ("https", "notcorp.example", true),
+        let login = format!(
+            "proxy-authorization: Basic {}",
+            STANDARD.encode("me:secret")
+        );
+        let fetch = Fetch::new(None, |name| {
+            matches!(name, "HTTPS_PROXY" | "HTTP_PROXY").then(|| proxy.clone())
+        });
+        for (url, first) in [
+            ("https://example.org/x", "CONNECT example.org:443 HTTP/1.1"),
+            ("http://example.org/x", "GET http://example.org/x HTTP/1.1"),
         ] {
-            assert_eq!(
-                proxies.choose(scheme, host).is_some(),
-                expected,
-                "{scheme} {host}"
-            );
+            let answer = fetch.send("GET", url, &[], Bytes::new()).await;
+            assert!(answer.is_err() || answer.is_ok_and(|a| a.status == 407));
+            let head = seen.recv().await.unwrap();
+            assert_eq!(head.lines().next(), Some(first));
+            assert!(head.lines().any(|line| line == login), "{head}");
         }
+        let socks = Fetch::new(None, |name| {
+            (name == "ALL_PROXY").then(|| "socks5://127.0.0.1:1080".to_owned())
+        });
+        let refused = socks
+            .send("GET", "http://example.org/", &[], Bytes::new())
+            .await;
+        let refused = refused.err().map(|error| error.to_string()).unwrap();
+        assert!(refused.contains("socks5"), "{refused}");
     }
 }

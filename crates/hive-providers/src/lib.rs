@@ -18,6 +18,7 @@ mod http;
 mod message;
 mod models;
 pub mod openai;
+mod proxy;
 mod retry;
 mod secret;
 mod sse;

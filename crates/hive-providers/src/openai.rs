@@ -24,14 +24,14 @@ pub struct OpenAi {
     /// The key; local servers need none.
     pub key: Option<Secret>,
     /// Further header fields from the configuration.
-    pub headers: Vec<(String, String)>,
+    pub headers: Vec<(String, Secret)>,
     /// Whether it is OpenAI itself, which names the answer's limit in its own way.
     pub is_openai: bool,
 }
 
 impl Dialect for OpenAi {
     fn call(&self, request: &Request) -> HttpCall {
-        let mut headers = vec![
+        let headers = vec![
             ("content-type".to_owned(), "application/json".to_owned()),
             ("accept".to_owned(), "text/event-stream".to_owned()),
             (
@@ -39,7 +39,6 @@ impl Dialect for OpenAi {
                 concat!("hive-engine/", env!("CARGO_PKG_VERSION")).to_owned(),
             ),
         ];
-        headers.extend(self.headers.iter().cloned());
         let authorization = self.key.as_ref().map(|key| {
             let value = Secret::new(&format!("Bearer {}", key.expose()));
             ("authorization".to_owned(), value)
@@ -47,7 +46,10 @@ impl Dialect for OpenAi {
         HttpCall {
             path: "/chat/completions",
             headers,
-            authorization,
+            secrets: authorization
+                .into_iter()
+                .chain(self.headers.iter().cloned())
+                .collect(),
             body: request::body(request, self.is_openai)
                 .to_string()
                 .into_bytes(),
@@ -61,13 +63,22 @@ impl Dialect for OpenAi {
     fn whole(&self, body: &[u8]) -> Result<Vec<StreamEvent>, ApiError> {
         let mut chunk: Value = serde_json::from_slice(body).map_err(malformed)?;
         // A whole answer is one chunk whose delta is called message.
-        if let Some(message) = chunk["choices"][0].get_mut("message").map(Value::take) {
-            chunk["choices"][0]["delta"] = message;
+        let choice = chunk
+            .pointer_mut("/choices/0")
+            .and_then(Value::as_object_mut);
+        if let Some(choice) = choice
+            && let Some(message) = choice.remove("message")
+        {
+            choice.insert("delta".to_owned(), message);
         }
         let mut reader = Reader::default();
         let mut events = VecDeque::new();
         reader.chunk(&chunk, &mut events)?;
         reader.finish(&mut events);
+        if events.back() != Some(&StreamEvent::MessageStop) {
+            let text = "API returned an empty or malformed response (no finished choice)";
+            return Err(ApiError::local(ErrorKind::Malformed, text));
+        }
         Ok(events.into())
     }
 
@@ -121,14 +132,49 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn failures_are_told_apart() {
-        use ErrorKind::*;
-        let dialect = OpenAi {
+    fn dialect() -> OpenAi {
+        OpenAi {
             key: None,
             headers: vec![],
             is_openai: true,
-        };
+        }
+    }
+
+    #[test]
+    fn an_answer_in_one_piece_is_read_and_one_that_is_none_is_refused() {
+        use ErrorKind::*;
+        let good = json!({"id":"c","model":"m","usage":{"completion_tokens":2},
+            "choices":[{"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]});
+        let mut assembler = crate::Assembler::default();
+        for event in dialect().whole(good.to_string().as_bytes()).unwrap() {
+            assembler.push(&event);
+        }
+        assert!(assembler.finished);
+        assert_eq!(assembler.done[0].block, crate::Block::text("hi"));
+        for (body, kind) in [
+            ("{}", Malformed),
+            ("[]", Malformed),
+            ("null", Malformed),
+            ("\"hi\"", Malformed),
+            ("{\"choices\":[]}", Malformed),
+            ("{\"choices\":{}}", Malformed),
+            ("{\"choices\":[7]}", Malformed),
+            ("", Malformed),
+            (
+                r#"{"error":{"code":429,"message":"slow down"}}"#,
+                RateLimited,
+            ),
+            (r#"{"error":"model is loading"}"#, Server),
+        ] {
+            let error = dialect().whole(body.as_bytes()).unwrap_err();
+            assert_eq!(error.kind, kind, "{body}");
+        }
+    }
+
+    #[test]
+    fn failures_are_told_apart() {
+        use ErrorKind::*;
+        let dialect = dialect();
         for (status, body, kind) in [
             (
                 400,

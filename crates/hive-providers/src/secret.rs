@@ -17,12 +17,14 @@ impl Secret {
         &self.0
     }
 
-    /// `text` without this secret: some gateways quote the key in their error messages.
+    /// `text` without this secret: some gateways quote the key in their error messages, with or
+    /// without the word before it in its header.
     pub fn mask(&self, text: &str) -> String {
-        if self.0.len() < 8 {
-            return text.to_owned();
-        }
-        text.replace(&self.0, "***")
+        let bare = self.0.split_once(' ').map_or("", |(_, key)| key);
+        let shown = [self.0.as_str(), bare].into_iter();
+        shown
+            .filter(|secret| secret.len() >= 8)
+            .fold(text.to_owned(), |text, secret| text.replace(secret, "***"))
     }
 }
 
@@ -48,6 +50,16 @@ mod tests {
         assert_eq!(format!("{secret} {secret:?}"), "*** ***");
         assert_eq!(secret.mask("bad key sk-ant-0123456789!"), "bad key ***!");
         assert_eq!(secret.expose(), "sk-ant-0123456789");
+    }
+
+    #[test]
+    fn the_key_in_a_header_of_two_words_is_masked_alone_too() {
+        let secret = Secret::new("Bearer sk-or-0123456789");
+        let said = "Incorrect API key provided: sk-or-0123456789 (Bearer sk-or-0123456789)";
+        let masked = "Incorrect API key provided: *** (***)";
+        assert_eq!(secret.mask(said), masked);
+        let short = Secret::new("Bearer x");
+        assert_eq!(short.mask("a Bearer of x"), "a Bearer of x");
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod common;
 
 use common::{Hive, agent, at};
 use hive_store::{
-    Mail, Refusal,
+    Mail, NewMessage, Refusal,
     sqlite::{
         AgentRecord, ApprovalState, Firing, NewApproval, NewQuestion, NewSchedule, Permissions,
         QuestionEnd, Run, Tx, Wanted,
@@ -270,12 +270,35 @@ fn m7_a_reminder_is_cancelled_by_its_owner() {
     let id = hive.run(|tx| tx.remind(&agent("ada"), "x", at(1), 50));
     let other = refused(&mut hive, |tx| tx.cancel_reminder(&agent("bob"), id));
     assert!(matches!(other, Refusal::NotFound { .. }), "{other}");
-    hive.run(|tx| tx.cancel_reminder(&agent("ada"), id));
+    let said = hive.run(|tx| tx.cancel_reminder(&agent("ada"), id));
+    assert_eq!(said, "x");
     let twice = refused(&mut hive, |tx| tx.cancel_reminder(&agent("ada"), id));
     assert!(matches!(twice, Refusal::NotFound { .. }), "{twice}");
     assert_eq!(hive.run(|tx| tx.next_reminder()), None);
     let next = hive.run(|tx| tx.remind(&agent("ada"), "x", at(1), 50));
     assert!(next > id, "its id is not given again");
+}
+
+#[test]
+fn m8_what_reminders_end_with_is_known_until_they_are_dealt_with() {
+    let mut hive = Hive::new();
+    let ada = agent("ada");
+    hive.run(|tx| tx.remind(&ada, "pending: the end", at(9_000_000), 50));
+    hive.run(|tx| tx.remind(&agent("bob"), "of another", at(9_000_000), 50));
+    let fired = NewMessage::plain(
+        "reminder".parse().unwrap(),
+        ada.clone().into(),
+        "fired: an ändé".to_owned(),
+    );
+    hive.run(|tx| tx.send(fired.clone()));
+    let other = NewMessage::plain("bob".parse().unwrap(), ada.clone().into(), "hi".to_owned());
+    hive.run(|tx| tx.send(other.clone()));
+    let ends = |hive: &mut Hive| {
+        let mut ends = hive.run(|tx| tx.open_reminder_ends(&ada, 5));
+        ends.sort();
+        ends
+    };
+    assert_eq!(ends(&mut hive), [" ändé", "e end"]);
 }
 
 #[test]

@@ -60,6 +60,30 @@ async fn the_bridge_ends_when_its_input_does() {
 }
 
 #[tokio::test]
+async fn b5_a_line_that_is_too_long_is_answered_and_ends_the_connection() {
+    let bench = Bench::alone().await;
+    let stream = tokio::net::UnixStream::connect(bench.socket()).await;
+    let (mut read, mut write) = stream.unwrap().into_split();
+    // More than the socket holds: the peer goes on writing when it is refused.
+    let flood = "x".repeat(8 * 1024 * 1024);
+    let writing = async { write.write_all(flood.as_bytes()).await.unwrap() };
+    let reading = async {
+        let mut seen = Vec::new();
+        read.read_to_end(&mut seen).await.unwrap();
+        let seen: Value = serde_json::from_slice(&seen).unwrap();
+        assert_eq!(seen["ok"], false);
+        assert_eq!(seen["error"]["code"], "line_too_long", "{seen}");
+        assert!(seen["error"]["hint"].as_str().unwrap().contains("file"));
+    };
+    let both = async { tokio::join!(writing, reading) };
+    tokio::time::timeout(PATIENCE, both).await.unwrap();
+    // Others are served.
+    let mut bash = bench.bridge().await;
+    let tools = bash.ask("tools/list", json!({})).await;
+    assert!(tools["result"]["tools"].is_array(), "{tools}");
+}
+
+#[tokio::test]
 async fn b5_the_socket_is_its_owners_alone_and_bears_rubbish() {
     let bench = Bench::alone().await;
     let mode = fs::metadata(bench.socket()).unwrap().permissions().mode();

@@ -7,8 +7,10 @@ use hive_wire::{
     agent::{CancelLooseEnd, Cancelled, LooseEndId},
 };
 
+use tokio::runtime::Handle;
+
 use super::{Caller, once::Once};
-use crate::{approvals, broker::Desk, permissions::Grants, server::Reply};
+use crate::{approvals, broker::Desk, permissions::Grants, server::Reply, spill};
 
 pub(super) fn run(
     caller: &Caller,
@@ -27,15 +29,18 @@ pub(super) fn run(
     }
     let agent = caller.name.clone();
     let once = Once::of(&command, command.key.as_ref());
+    let (tasks, runtime) = (caller.tasks.clone(), Handle::current());
+    let state = caller.paths.agent_dirs(&caller.name).state;
     caller.broker.submit(
         move |desk| {
-            once.run(desk, &agent, |desk| {
+            let mut text = None;
+            let cancelled = once.run(desk, &agent, |desk| {
                 match command.row {
                     LooseEndId::Question { question_id } => {
                         desk.end_question(question_id, &QuestionEnd::Cancelled { by: &agent })?;
                     }
                     LooseEndId::Reminder { reminder_id } => {
-                        desk.store(|tx| tx.cancel_reminder(&agent, reminder_id))?;
+                        text = Some(desk.store(|tx| tx.cancel_reminder(&agent, reminder_id))?);
                         desk.agenda_changed();
                     }
                     LooseEndId::Approval { approval_id } => {
@@ -43,9 +48,17 @@ pub(super) fn run(
                     }
                 }
                 Ok(Cancelled {})
-            })
+            })?;
+            Ok((cancelled, text))
         },
-        move |outcome| reply.send(outcome),
+        move |outcome| {
+            if let Ok((_, Some(text))) = &outcome
+                && let Some(file) = spill::file_named(text).map(str::to_owned)
+            {
+                tasks.spawn_blocking_on(move || spill::remove(&state, &file), &runtime);
+            }
+            reply.send(outcome.map(|(cancelled, _)| cancelled));
+        },
     );
 }
 

@@ -2,15 +2,25 @@
 //!
 //! Each agent's own task looks after its process (`supervisor/agent.rs`). The rounds are about what
 //! no task looks after: something that runs and belongs to no agent, a socket that somebody
-//! removed, what a destroyed agent left in the directory of sockets, an agent without a task. They
-//! take no input and change nothing that is as it should be.
+//! removed, what a destroyed agent left in the directory of sockets, an agent without a task, files
+//! of reminders that were dealt with. They take no input and change nothing that is as it should be.
 
-use std::{fs, sync::Arc};
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use hive_store::sqlite::{AgentRecord, Wanted};
 use hive_wire::{AgentName, WireError, host::Runtime};
 
-use crate::host_commands::{Host, destroy};
+use crate::{
+    host_commands::{Host, destroy},
+    spill,
+};
+
+/// How often files of old reminders are looked for.
+const TIDY: Duration = Duration::from_secs(3600);
 
 /// Begins the rounds, after what an earlier daemon began and did not finish is taken up.
 pub(super) fn begin(host: &Arc<Host>, agents: &[AgentRecord]) {
@@ -19,6 +29,7 @@ pub(super) fn begin(host: &Arc<Host>, agents: &[AgentRecord]) {
         host.tasks.spawn(finish);
     }
     host.tasks.spawn(go(Arc::clone(host)));
+    host.tasks.spawn(tidy(Arc::clone(host)));
 }
 
 /// Goes round until the daemon stops.
@@ -33,6 +44,51 @@ async fn go(host: Arc<Host>) {
             () = tokio::time::sleep(host.config.agents.look_again()) => {}
         }
     }
+}
+
+/// Removes, now and then, the files of reminders that were dealt with.
+async fn tidy(host: Arc<Host>) {
+    loop {
+        if let Err(error) = tidy_once(&host).await {
+            tracing::warn!(%error, "files of old reminders stay for now");
+        }
+        // Cancel-safe: both only wait.
+        tokio::select! {
+            () = host.stop.cancelled() => return,
+            () = tokio::time::sleep(TIDY) => {}
+        }
+    }
+}
+
+async fn tidy_once(host: &Arc<Host>) -> Result<(), WireError> {
+    let names = host.broker.run(|desk| {
+        let names = desk.roster.iter().map(|agent| agent.name.clone());
+        Ok(names.collect::<Vec<AgentName>>())
+    });
+    for name in names.await? {
+        let state = host.paths.agent_dirs(&name).state;
+        let look = move || (spill::old(&state, SystemTime::now()), state);
+        let Ok((mut old, state)) = host.tasks.spawn_blocking(look).await else {
+            continue;
+        };
+        if old.is_empty() {
+            continue;
+        }
+        // Those that are old were written down long ago, so that what names them is found here.
+        let ends = host
+            .broker
+            .run(move |desk| desk.store(|tx| tx.open_reminder_ends(&name, spill::NAMED_WITHIN)));
+        for end in ends.await? {
+            if let Some(needed) = spill::file_named(&end) {
+                old.remove(needed);
+            }
+        }
+        let remove = move || old.iter().for_each(|file| spill::remove(&state, file));
+        if let Err(error) = host.tasks.spawn_blocking(remove).await {
+            tracing::error!(%error, "the removal of old reminders was cut short");
+        }
+    }
+    Ok(())
 }
 
 async fn once(host: &Arc<Host>) -> Result<(), WireError> {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{Site, input::Body, output};
+use crate::spill;
 
 /// How much of a reminder is shown.
 const MAX_TEXT: usize = 2_000;
@@ -55,12 +56,21 @@ pub(super) async fn list(State(site): State<Site>) -> Response {
 }
 
 pub(super) async fn cancel(State(site): State<Site>, Body(which): Body<Which>) -> Response {
+    let state = site.host.paths.agent_dirs(&which.agent).state;
     let gone = site.host.broker.run(move |desk| {
         let Which { agent, reminder_id } = which;
-        desk.store(|tx| tx.cancel_reminder(&agent, reminder_id))?;
+        let text = desk.store(|tx| tx.cancel_reminder(&agent, reminder_id))?;
+        desk.agenda_changed();
         let data = json!({"reminder_id": reminder_id});
         desk.report_agent(&agent, "reminder_cancelled", &data);
-        Ok(Cancelled {})
+        Ok(text)
     });
-    output::answer(gone.await)
+    let gone = gone.await;
+    if let Ok(text) = &gone
+        && let Some(file) = spill::file_named(text).map(str::to_owned)
+    {
+        let removal = move || spill::remove(&state, &file);
+        site.host.tasks.spawn_blocking(removal);
+    }
+    output::answer(gone.map(|_| Cancelled {}))
 }

@@ -32,6 +32,8 @@ pub(super) struct Task {
     supervisor: Arc<Supervisor>,
     name: AgentName,
     post: Arc<Post>,
+    /// The generation that the next two are about.
+    generation: u32,
     ends: Ends,
     /// No start before this.
     not_before: Option<Instant>,
@@ -64,6 +66,7 @@ impl Task {
             supervisor,
             name,
             post,
+            generation: 0,
             ends: Ends::default(),
             not_before: None,
             watched: None,
@@ -95,6 +98,12 @@ impl Task {
     /// Looks once and does one thing.
     async fn step(&mut self) -> Result<Until, Problem> {
         let agent = self.wanted().await?;
+        if agent.run.generation != self.generation {
+            // Who asks for a new beginning does not wait for what went wrong before.
+            self.generation = agent.run.generation;
+            self.ends = Ends::default();
+            self.not_before = None;
+        }
         let name = self.name.clone();
         let actual = self
             .supervisor
@@ -333,8 +342,7 @@ impl Task {
         let failure = text::shorten(problem, 2_000);
         let change = self.supervisor.parts.broker.run(move |desk| {
             let run = desk.roster.find(name.as_str())?.run.clone();
-            // A newer wish is not to be spoiled by an older failure.
-            if run.generation != generation {
+            if !plan::may_fail(&run, generation) {
                 return Ok(());
             }
             desk.report_agent(&name, "agent_failed", &json!({"reason": failure}));

@@ -36,6 +36,12 @@ pub(super) fn next(run: &Run, actual: Option<&Instance>) -> Action {
     }
 }
 
+/// Whether a failure of this generation is still news: a newer wish is not to be spoiled by it, nor
+/// a stop.
+pub(super) fn may_fail(run: &Run, generation: u32) -> bool {
+    run.generation == generation && run.wanted == Wanted::Running
+}
+
 /// Counts ends that came too soon.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ends {
@@ -113,6 +119,27 @@ mod tests {
         ] {
             let action = next(&run(wanted, failure), actual);
             assert_eq!(action, expected, "{wanted:?} {failure:?} {actual:?}");
+        }
+    }
+
+    #[test]
+    fn c18_a_failure_spoils_no_newer_wish() {
+        for (wanted, generation, expected) in [
+            (Wanted::Running, 2, true),
+            (Wanted::Running, 1, false),
+            (Wanted::Stopped, 2, false),
+            (Wanted::Gone, 2, false),
+        ] {
+            let run = Run {
+                wanted,
+                generation: 2,
+                ..Run::default()
+            };
+            assert_eq!(
+                may_fail(&run, generation),
+                expected,
+                "{wanted:?} {generation}"
+            );
         }
     }
 

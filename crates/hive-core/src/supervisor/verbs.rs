@@ -93,16 +93,34 @@ impl Wish {
         set_run(desk, name, self.applied(agent.run))
     }
 
-    fn is_fulfilled(self, standing: &Standing, generation: u32) -> bool {
-        let wanted = match self {
-            Self::Stop => standing.phase == Phase::Stopped,
-            Self::Destroy => matches!(standing.phase, Phase::Stopped | Phase::Failed),
-            Self::Start | Self::Restart | Self::Rebuild => {
-                matches!(standing.phase, Phase::Running | Phase::Failed)
+    /// What has become of the wish that was written down for this generation. A start of any kind
+    /// begins a new one, so that a later generation tells of a later wish.
+    fn fate(self, standing: &Standing, generation: u32) -> Fate {
+        if standing.generation < generation {
+            return Fate::Open;
+        }
+        match (self, standing.phase) {
+            (Self::Stop | Self::Destroy, Phase::Stopped)
+            | (Self::Destroy, Phase::Failed)
+            | (Self::Start | Self::Restart | Self::Rebuild, Phase::Running | Phase::Failed) => {
+                Fate::Fulfilled
             }
-        };
-        wanted && standing.generation == generation
+            (Self::Stop | Self::Destroy, _) if standing.generation > generation => Fate::Overtaken,
+            (Self::Start | Self::Restart | Self::Rebuild, Phase::Stopped) => Fate::Overtaken,
+            _ => Fate::Open,
+        }
     }
+}
+
+/// What has become of a wish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It may still be fulfilled.
+    Open,
+    /// It is, or turned out not to be possible.
+    Fulfilled,
+    /// Somebody has wanted the opposite since.
+    Overtaken,
 }
 
 impl Supervisor {
@@ -178,7 +196,7 @@ impl Supervisor {
     /// Waits for a wish that is written down.
     ///
     /// # Errors
-    /// When it takes too long.
+    /// When it takes too long, or when somebody has wanted the opposite since.
     pub(crate) async fn fulfilled(
         self: &Arc<Self>,
         agent: &AgentRecord,
@@ -188,12 +206,16 @@ impl Supervisor {
         let generation = agent.run.generation;
         let standing = self
             .wait_until(&agent.name, patience, |standing| {
-                wish.is_fulfilled(standing, generation)
+                wish.fate(standing, generation) != Fate::Open
             })
             .await;
-        match standing {
-            Some(standing) if !wish.is_fulfilled(&standing, generation) => Err(slow(&standing)),
-            _ => Ok(()),
+        let Some(standing) = standing else {
+            return Ok(());
+        };
+        match wish.fate(&standing, generation) {
+            Fate::Fulfilled => Ok(()),
+            Fate::Overtaken => Err(overtaken(&agent.name)),
+            Fate::Open => Err(slow(&standing)),
         }
     }
 
@@ -246,6 +268,14 @@ impl Supervisor {
     }
 }
 
+fn overtaken(name: &AgentName) -> WireError {
+    WireError::new(
+        ErrorCode::Conflict,
+        format!("something else was wanted of `{name}` meanwhile"),
+    )
+    .hint("look with `hive-c0re list`, and say it again if it is still meant")
+}
+
 fn slow(standing: &Standing) -> WireError {
     let problem = match standing.problem.as_str() {
         "" => String::new(),
@@ -290,6 +320,41 @@ mod tests {
             (Wish::Start, run(Gone, None, 1), run(Running, None, 2)),
         ] {
             assert_eq!(wish.applied(before.clone()), after, "{wish:?} {before:?}");
+        }
+    }
+    #[test]
+    fn a_wish_is_fulfilled_overtaken_or_waited_for() {
+        use Fate::{Fulfilled, Open, Overtaken};
+        use Phase::{Failed, Running, Starting, Stopped, Stopping};
+        for (wish, phase, generation, fate) in [
+            (Wish::Start, Running, 1, Open),
+            (Wish::Start, Starting, 2, Open),
+            (Wish::Start, Running, 2, Fulfilled),
+            (Wish::Start, Failed, 2, Fulfilled),
+            (Wish::Start, Stopped, 1, Open),
+            (Wish::Start, Stopped, 2, Overtaken),
+            (Wish::Restart, Starting, 3, Open),
+            (Wish::Restart, Running, 3, Fulfilled),
+            (Wish::Rebuild, Stopping, 2, Open),
+            (Wish::Stop, Running, 2, Open),
+            (Wish::Stop, Stopping, 2, Open),
+            (Wish::Stop, Stopped, 2, Fulfilled),
+            (Wish::Stop, Failed, 2, Open),
+            (Wish::Stop, Starting, 3, Overtaken),
+            (Wish::Destroy, Failed, 2, Fulfilled),
+            (Wish::Destroy, Stopped, 2, Fulfilled),
+            (Wish::Destroy, Running, 3, Overtaken),
+        ] {
+            let standing = Standing {
+                phase,
+                generation,
+                ..Standing::default()
+            };
+            assert_eq!(
+                wish.fate(&standing, 2),
+                fate,
+                "{wish:?} {phase:?} {generation}"
+            );
         }
     }
 }

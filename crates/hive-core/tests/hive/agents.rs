@@ -114,6 +114,33 @@ async fn c18_a_crashing_agent_is_started_again_and_then_given_up() {
 }
 
 #[tokio::test]
+async fn c18_who_asks_for_a_new_beginning_does_not_wait_for_what_went_wrong_before() {
+    let crew = Crew::new("[agents]\nrestarts = 9\nrestart_delay_ms = 60000\n").await;
+    crew.spawn("ada");
+    kill(crew.runs("ada", 1)[0]);
+    eventually("its end is noticed", || {
+        let note = crew.agent("ada")["note"].to_string();
+        note.contains("signal") || note.contains("killed")
+    });
+    let again = crew.hive.cli_json(&["restart", "ada"]);
+    assert_eq!(again["agent"]["state"], "starting");
+    assert!(lives(crew.runs("ada", 2)[1]));
+}
+
+#[tokio::test]
+async fn c18_of_two_restarts_at_once_neither_fails() {
+    let crew = Crew::new("").await;
+    crew.spawn("ada");
+    crew.runs("ada", 1);
+    let restart = json!({"cmd":"restart","name":"ada"});
+    let mut operators: Vec<_> = (0..4).map(|_| crew.hive.operator()).collect();
+    operators.iter_mut().for_each(|one| one.say(&restart));
+    for operator in &mut operators {
+        ok(operator.hear());
+    }
+}
+
+#[tokio::test]
 async fn c18_a_given_up_agent_stays_so_across_a_restart() {
     let mut crew = Crew::new("[agents]\nrestarts = 0\n").await;
     crew.script("ada", "exit 3");

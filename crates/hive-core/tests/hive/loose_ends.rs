@@ -1,6 +1,10 @@
 //! Questions and reminders: what an agent waits for, across restarts too.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use serde_json::{Value, json};
 
@@ -264,12 +268,12 @@ async fn m8_a_long_reminder_is_kept_in_a_file_and_no_link_leads_elsewhere() {
     );
     let state = hive.root().join("state/agents/ada/state");
     let elsewhere = hive.root().join("elsewhere");
-    std::fs::create_dir_all(&state).unwrap();
-    std::fs::create_dir(&elsewhere).unwrap();
+    fs::create_dir_all(&state).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, state.join("reminders")).unwrap();
     assert_eq!(code(&hive.peer("ada").ask(&remind)), "bad_request");
-    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
-    std::fs::remove_file(state.join("reminders")).unwrap();
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    fs::remove_file(state.join("reminders")).unwrap();
 
     ok(hive.peer("ada").ask(&remind));
     let got = hive
@@ -279,7 +283,64 @@ async fn m8_a_long_reminder_is_kept_in_a_file_and_no_link_leads_elsewhere() {
     assert!(body.len() < 4 * 1024, "{} bytes", body.len());
     let file = body.split("the file ").nth(1).unwrap();
     let file = file.split(' ').next().unwrap();
-    assert_eq!(std::fs::read_to_string(state.join(file)).unwrap(), long);
+    assert_eq!(fs::read_to_string(state.join(file)).unwrap(), long);
+}
+
+/// The files of an agent's long reminders.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(dir).into_iter().flatten().flatten();
+    files.map(|file| file.path()).collect()
+}
+
+fn make_old(file: &Path) {
+    let two_days_ago = SystemTime::now() - Duration::from_secs(2 * 24 * 3600);
+    let file = fs::File::options().write(true).open(file).unwrap();
+    file.set_modified(two_days_ago).unwrap();
+}
+
+#[tokio::test]
+async fn m8_the_file_of_a_long_reminder_goes_with_it_and_not_before() {
+    let mut hive = hive(&["ada"]).await;
+    let dir = hive.root().join("state/agents/ada/state/reminders");
+    fs::create_dir_all(&dir).unwrap();
+    let long = "x".repeat(20 * 1024);
+    let remind = |delay: u32| json!({"cmd":"remind","message":long,"delay_seconds":delay});
+
+    let id = ok(hive.peer("ada").ask(&remind(900)))["reminder_id"].clone();
+    assert_eq!(files(&dir).len(), 1);
+    let cancel = json!({"cmd":"cancel_loose_end","kind":"reminder","reminder_id":id});
+    ok(hive.peer("ada").ask(&cancel));
+    eventually("it goes with what was cancelled", || files(&dir).is_empty());
+
+    ok(hive.peer("ada").ask(&remind(1)));
+    ok(hive.peer("ada").ask(&remind(900)));
+    let needed = files(&dir);
+    assert_eq!(needed.len(), 2);
+    eventually("one has fired", || {
+        ok(hive.peer("ada").ask(&json!({"cmd":"status"})))["unread"] == 1
+    });
+    let (own, left) = (
+        dir.join("notes.md"),
+        dir.join("reminder-0123456789abcdef.md"),
+    );
+    for file in [&own, &left] {
+        fs::write(file, "").unwrap();
+        make_old(file);
+    }
+    needed.iter().for_each(|file| make_old(file));
+    hive.restart().await.unwrap();
+    eventually("what nothing names goes", || !left.exists());
+    assert_eq!(
+        files(&dir).len(),
+        3,
+        "what waits to be read or to fire stays"
+    );
+
+    let got = hive.peer("ada").ask(&json!({"cmd":"recv"}));
+    assert!(mail(&got)[0].0.contains("reminders/reminder-"), "{got}");
+    hive.restart().await.unwrap();
+    eventually("what was dealt with goes", || files(&dir).len() == 2);
+    assert!(own.exists());
 }
 
 #[tokio::test]

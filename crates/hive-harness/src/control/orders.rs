@@ -117,13 +117,20 @@ impl Orders {
     }
 
     /// Asks for a compaction, to be answered under this number.
-    pub fn compact(&self, request: ControlId) {
+    ///
+    /// # Errors
+    /// When too many are asked for already; nobody will answer this one.
+    pub fn compact(&self, request: ControlId) -> Result<(), String> {
         let mut inner = self.lock();
-        if inner.compactions.len() < MAX_COMPACTIONS {
-            inner.compactions.push_back(request);
+        if inner.compactions.len() >= MAX_COMPACTIONS {
+            return Err(format!(
+                "{MAX_COMPACTIONS} compactions are asked for already"
+            ));
         }
+        inner.compactions.push_back(request);
         drop(inner);
         self.changed.notify_one();
+        Ok(())
     }
 
     /// Takes the compactions that are asked for.
@@ -295,6 +302,18 @@ mod tests {
         orders.turn_ends();
         assert!(!orders.is_interrupted());
         assert!(orders.interrupt().is_err());
+    }
+
+    #[test]
+    fn t23_a_compaction_too_many_is_refused_and_not_forgotten() {
+        let orders = Orders::default();
+        let most = i64::try_from(MAX_COMPACTIONS).unwrap();
+        for id in 0..most {
+            assert_eq!(orders.compact(ControlId(id)), Ok(()));
+        }
+        assert!(orders.compact(ControlId(most)).is_err());
+        assert_eq!(orders.take_compactions().len(), MAX_COMPACTIONS);
+        assert_eq!(orders.compact(ControlId(most)), Ok(()));
     }
 
     #[test]

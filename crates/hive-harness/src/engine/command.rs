@@ -13,8 +13,12 @@ use std::{
     time::Duration,
 };
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use thiserror::Error;
-use tokio::{io::AsyncReadExt, process::Command};
+use tokio::{
+    io::AsyncReadExt,
+    process::{Child, Command},
+};
 
 use super::{SessionChoice, TurnSpec, facts::cut};
 
@@ -239,12 +243,15 @@ impl EngineCommand {
             .kill_on_drop(true)
             .spawn()
             .map_err(|error| error.to_string())?;
+        let group = Group::of(&child);
         let ended = async {
             let mut words = Vec::new();
             if let Some(stderr) = child.stderr.take() {
                 stderr.take(PROBE_OUTPUT).read_to_end(&mut words).await?;
             }
-            io::Result::Ok((child.wait().await?, words))
+            let status = child.wait().await?;
+            group.ended();
+            io::Result::Ok((status, words))
         };
         match tokio::time::timeout(limit, ended).await {
             Err(_) => Err(format!("it took longer than {} s", limit.as_secs())),
@@ -285,12 +292,15 @@ impl EngineCommand {
                 program: self.name(),
                 source,
             })?;
+        let group = Group::of(&child);
         let answer = async {
             let mut output = Vec::new();
             if let Some(stdout) = child.stdout.take() {
                 stdout.take(PROBE_OUTPUT).read_to_end(&mut output).await?;
             }
-            io::Result::Ok((child.wait().await?, output))
+            let status = child.wait().await?;
+            group.ended();
+            io::Result::Ok((status, output))
         };
         let answer = tokio::time::timeout(PROBE_TIMEOUT, answer).await;
         let answer = answer.map_err(|_| odd(format!("gave no answer in {PROBE_TIMEOUT:?}")))?;
@@ -299,6 +309,32 @@ impl EngineCommand {
             return Err(odd(format!("ended with {status}")));
         }
         Ok(String::from_utf8_lossy(&output).into_owned())
+    }
+}
+
+/// A program that leads a group of its own. What is left of the group is killed with this, unless
+/// the program has ended: one that is given up may have started others.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+        Self(pid.and_then(Pid::from_raw))
+    }
+
+    /// Its number may be another's from now on.
+    fn ended(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(pid) = self.0
+            && let Err(error) = kill_process_group(pid, Signal::KILL)
+        {
+            tracing::debug!(%error, "nothing is left of a program that was given up");
+        }
     }
 }
 
@@ -461,6 +497,35 @@ mod tests {
         spec.tools.clear();
         spec.allowed_tools.clear();
         assert!(argv(&[], Warmth::Cold, &spec).ends_with("|--strict-mcp-config|--tools|"));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_is_given_up_leaves_nothing_running() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = EngineCommand::new("/bin/sh", dir.path());
+        command.args = vec!["-c".into()];
+        let script = "sleep 600 & echo $! > pid.new; mv pid.new pid; wait";
+        let args = [OsString::from(script)];
+        let file = dir.path().join("pid");
+        let sleeper = async {
+            while !file.exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            std::fs::read_to_string(&file).unwrap()
+        };
+        let sleeper = tokio::select! {
+            ended = command.run(&args, Duration::from_secs(600)) => panic!("{ended:?}"),
+            pid = sleeper => pid,
+        };
+        let stat = format!("/proc/{}/stat", sleeper.trim());
+        let is_gone = || std::fs::read_to_string(&stat).map_or(true, |text| text.contains(") Z "));
+        for _ in 0..6_000 {
+            if is_gone() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("process {sleeper} is left");
     }
 
     #[test]

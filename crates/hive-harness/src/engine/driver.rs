@@ -258,26 +258,36 @@ impl Driver {
         };
         turn.first_event
             .get_or_insert(turn.assignment.started.elapsed());
-        if let Some(event) = &event {
-            turn.note(event);
+        let answers = match &event {
+            Some(StreamEvent::Result(result)) if self.mode != Mode::Single => {
+                warm::answers(result, &turn.assignment.attempt)
+            }
+            _ => warm::Answer::This,
+        };
+        match &event {
+            // The turn is not judged by what the process did besides.
+            Some(StreamEvent::Result(result)) if answers == warm::Answer::Another => {
+                turn.facts.note_another(result);
+            }
+            Some(event) => turn.note(event),
+            None => {}
         }
         turn.show(shown);
         if let Some(StreamEvent::Result(result)) = event {
             turn.result = Some(turn.assignment.started.elapsed());
-            self.result(&result);
+            self.result(&result, answers);
         }
     }
 
     /// A result came: does it end the turn?
-    fn result(&mut self, result: &ResultEvent) {
-        let Some(turn) = &self.turn else { return };
+    fn result(&mut self, result: &ResultEvent, answers: warm::Answer) {
         if self.mode == Mode::Single {
             if self.phase == Phase::Working {
                 self.phase = Phase::Leaving;
             }
             return;
         }
-        match warm::answers(result, &turn.assignment.attempt) {
+        match answers {
             warm::Answer::This => self.finish_warm(result.is_error.unwrap_or(false)),
             // It does not say what it answers. Nothing is counted here: the process ends, and the
             // turn with it.

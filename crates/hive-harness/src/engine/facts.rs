@@ -169,6 +169,13 @@ impl Facts {
         }
     }
 
+    /// Takes note of a result that answers something else: what it cost counts, and nothing else.
+    pub(super) fn note_another(&mut self, result: &ResultEvent) {
+        self.results = self.results.saturating_add(1);
+        keep(&mut self.session_id, result.session_id.as_deref(), MAX_NAME);
+        self.spent(result);
+    }
+
     fn init(&mut self, init: &Init) {
         keep(&mut self.session_id, init.session_id.as_deref(), MAX_NAME);
         let version = init.claude_code_version.as_deref();

@@ -69,6 +69,7 @@ impl<S: Surface + HostChannel> TurnLoop<'_, S> {
         let mut told = None;
         let mut told_pause = None;
         while !self.orders.is_stopping() {
+            self.give_up_interrupted().await;
             let now = Timestamp::now();
             let releases = self.orders.releases();
             let own = self
@@ -99,16 +100,21 @@ impl<S: Surface + HostChannel> TurnLoop<'_, S> {
         }
     }
 
-    /// Waits while paused. A turn that was stopped for it gives its messages back.
-    async fn rest(&mut self, reason: &str, told: &mut Option<String>) {
-        if told.as_deref() != Some(reason) {
-            self.bus.note(&format!("paused: {reason}"));
-            *told = Some(reason.to_owned());
-        }
+    /// Gives back the messages of a turn that was stopped for a pause, be it over by now: nobody
+    /// is going to write what the turn could be taken up with.
+    async fn give_up_interrupted(&mut self) {
         if self.orders.take_give_back()
             && let Some((turn, _)) = self.interrupted.take()
         {
             self.give_back(&turn, RequeueReason::Interrupted).await;
+        }
+    }
+
+    /// Waits while paused.
+    async fn rest(&mut self, reason: &str, told: &mut Option<String>) {
+        if told.as_deref() != Some(reason) {
+            self.bus.note(&format!("paused: {reason}"));
+            *told = Some(reason.to_owned());
         }
         self.orders.changed().await;
     }

@@ -17,8 +17,8 @@ use crate::{
 
 /// How long one receive waits at the host.
 const RECV_SECONDS: u32 = 30;
-/// How long letting go of a turn may take when the harness stops.
-const LAST_WORD: Duration = Duration::from_secs(2);
+/// How long ending a turn at the host may take when the harness stops.
+pub(crate) const LAST_WORD: Duration = Duration::from_secs(2);
 /// The pause after a receive that the host refused.
 const AFTER_REFUSAL: Duration = Duration::from_secs(2);
 /// The file by which `request_next_turn` asks for another turn.

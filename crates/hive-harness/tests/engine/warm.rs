@@ -82,6 +82,18 @@ async fn a_result_belongs_to_the_turn_that_it_names() {
 }
 
 #[tokio::test]
+async fn a_turn_is_not_done_by_a_result_for_something_else() {
+    let rig = Rig::new(Way::Warm);
+    let mut engine = rig.engine().await;
+    let foreign = r#"raw {"type":"result","is_error":false,"user_message_uuids":["another"]}"#;
+    let steps = format!("init\n{foreign}\nexit 0");
+    let (ended, outcome) = run(&mut engine, rig.spec(&fake(&steps))).await;
+    assert_eq!(ended.exit, Exit::Code(0));
+    assert!(matches!(outcome, TurnOutcome::Failed { .. }), "{ended:?}");
+    engine.shutdown().await;
+}
+
+#[tokio::test]
 async fn an_engine_that_names_nothing_runs_once_per_turn() {
     let rig = Rig::new(Way::Warm);
     let mut engine = rig.engine().await;

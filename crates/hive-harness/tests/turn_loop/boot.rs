@@ -1,6 +1,6 @@
 //! Starting: what stands in the way is said.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 use hive_harness::serve;
 
@@ -32,6 +32,23 @@ async fn t16_an_engine_that_is_not_there_is_named() {
     let rig = Rig::new().with("HIVE_ENGINE", "/no/such/engine");
     let error = format!("{:#}", start(&rig).await.unwrap_err());
     assert!(error.contains("/no/such/engine"), "{error}");
+}
+
+#[tokio::test]
+async fn t16_a_harness_whose_engine_does_not_answer_can_be_stopped() {
+    let rig = Rig::new();
+    let (engine, asked) = (rig.path("deaf"), rig.path("asked"));
+    let script = format!("#!/bin/sh\n: > {}\nexec sleep 600\n", asked.display());
+    fs::write(&engine, script).unwrap();
+    fs::set_permissions(&engine, fs::Permissions::from_mode(0o755)).unwrap();
+    let rig = rig.with("HIVE_ENGINE", engine.to_str().unwrap());
+    let stopped = rig.play(async {
+        while !asked.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    let stopped = tokio::time::timeout(Duration::from_secs(30), stopped).await;
+    assert!(stopped.is_ok(), "it waits for its engine");
 }
 
 #[tokio::test]

@@ -133,6 +133,34 @@ async fn t19_a_wish_for_a_new_session_outlasts_a_turn_that_reached_no_engine() {
 }
 
 #[tokio::test]
+async fn c18_a_pause_that_is_over_before_its_turn_is_gives_the_message_back_too() {
+    let rig = Rig::new();
+    rig.script("once on hello\ninit\nsay working\nhang\n");
+    let id = rig.host.send("hello");
+    rig.play(async {
+        rig.host
+            .wait("work", |book| book.of(PostedKind::Stream).len() >= 2)
+            .await;
+        rig.host.ask(ControlAction::Pause {
+            reason: "a mistake".to_owned(),
+            now: true,
+        });
+        rig.host.ask(ControlAction::Resume);
+        rig.host.turns_ended(2).await;
+    })
+    .await;
+    rig.host.look(|book| {
+        let wanted = [
+            Call::Leased(id),
+            Call::Requeued(hive_wire::agent::RequeueReason::Interrupted),
+            Call::Leased(id),
+            Call::Acked(vec![id.0]),
+        ];
+        assert_eq!(book.calls[..4], wanted);
+    });
+}
+
+#[tokio::test]
 async fn c18_a_pause_with_now_gives_the_message_back_and_no_turn_begins_until_it_is_over() {
     let rig = Rig::new();
     rig.script("on hello\ninit\nsay working\nhang\n");

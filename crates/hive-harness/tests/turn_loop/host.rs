@@ -39,6 +39,8 @@ pub(crate) struct Book {
     pub(crate) parent: Vec<String>,
     pub(crate) unread: u32,
     is_away: bool,
+    /// How long it takes to end a turn.
+    slowness: Duration,
     inbox: VecDeque<Message>,
     open: Option<(TurnId, Vec<Message>)>,
     next_id: i64,
@@ -153,6 +155,18 @@ impl FakeHost {
     /// Makes the host deaf, or lets it hear again.
     pub(crate) fn set_away(&self, is_away: bool) {
         self.change(|book| book.is_away = is_away);
+    }
+
+    /// Has every end of a turn take so long.
+    pub(crate) fn be_slow(&self, slowness: Duration) {
+        self.change(|book| book.slowness = slowness);
+    }
+
+    async fn take_time(&self) {
+        let slowness = self.book().slowness;
+        if !slowness.is_zero() {
+            tokio::time::sleep(slowness).await;
+        }
     }
 
     /// Waits until `look` finds something.
@@ -278,6 +292,7 @@ impl Surface for FakeHost {
     }
 
     async fn ack_turn(&self, turn: &TurnId, ids: &[MessageId]) -> Result<TurnClosed, SurfaceError> {
+        self.take_time().await;
         Ok(self.close(turn, TurnResult::Acked, ids))
     }
 
@@ -286,6 +301,7 @@ impl Surface for FakeHost {
         turn: &TurnId,
         reason: RequeueReason,
     ) -> Result<TurnClosed, SurfaceError> {
+        self.take_time().await;
         Ok(self.change(|book| {
             if book.open.as_ref().is_none_or(|(open, _)| open != turn) {
                 return closed(TurnResult::Unknown);

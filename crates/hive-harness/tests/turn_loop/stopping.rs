@@ -1,5 +1,7 @@
 //! Ending: a running turn is finished or given back, and nothing is left.
 
+use std::time::Duration;
+
 use hive_wire::{agent::RequeueReason, control::ControlAction, report::PostedKind};
 
 use crate::{host::Call, rig::Rig};
@@ -54,6 +56,24 @@ async fn a_turn_that_does_not_is_given_back_uncounted() {
         assert!(book.parent.is_empty());
     });
     // A tool that were left behind would fail the test as a leak.
+}
+
+#[tokio::test]
+async fn the_end_of_a_turn_is_said_even_when_there_is_no_grace() {
+    let rig = Rig::new().with("HIVE_STOP_GRACE_SECS", "0");
+    rig.script("on hello\ninit\nsay x\nhang\n");
+    rig.host.be_slow(Duration::from_millis(200));
+    let id = rig.host.send("hello");
+    rig.play(async {
+        rig.host
+            .wait("work", |book| book.of(PostedKind::Stream).len() >= 2)
+            .await;
+        rig.orders.stop();
+    })
+    .await;
+    let back = Call::Requeued(RequeueReason::Shutdown);
+    rig.host
+        .look(|book| assert_eq!(book.calls, [Call::Leased(id), back]));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-use hive_wire::agent::Ask as AskQuestion;
+use hive_wire::agent::{Ask as AskQuestion, Asked};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,33 @@ pub struct Args {
 pub struct Reply {
     /// Its id: the answer names it, and `cancel_loose_end` takes it back.
     question_id: i64,
+    /// Only when agents now wait for each other's answers: their names, beginning with yours. Each
+    /// waits for the next one, and the last for you, so that no answer will come by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    circle: Option<Vec<String>>,
+    /// What to do about the circle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Reply {
+    fn new(asked: Asked) -> Self {
+        let circle = Some(asked.circle).filter(|circle| !circle.is_empty());
+        let note = circle.as_ref().and_then(|circle| {
+            let (you, last) = (circle.first()?, circle.last()?);
+            Some(format!(
+                "Each waits for the next one's answer: {} → {you}. Nobody goes on by itself: answer \
+                 what {last} asked you (get_loose_ends lists it), or take this question back with \
+                 cancel_loose_end. The operator is told.",
+                circle.join(" → ")
+            ))
+        });
+        Self {
+            question_id: asked.question_id.0,
+            circle,
+            note,
+        }
+    }
 }
 
 impl Tool<Hyperhive> for Ask {
@@ -65,8 +92,39 @@ impl Tool<Hyperhive> for Ask {
             wait: false,
         };
         let asked = hive.call(&ask).await?;
-        Ok(Reply {
-            question_id: asked.question_id.0,
-        })
+        Ok(Reply::new(asked))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hive_wire::QuestionId;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn m4_a_circle_is_named_with_the_way_out_of_it() {
+        let reply = |circle: &[&str]| {
+            let asked = Asked {
+                question_id: QuestionId(8),
+                circle: circle.iter().map(|name| (*name).to_owned()).collect(),
+                answer: None,
+            };
+            serde_json::to_value(Reply::new(asked)).unwrap()
+        };
+        assert_eq!(reply(&[]), json!({"question_id": 8}));
+        let closed = reply(&["ada", "bob", "cid"]);
+        assert_eq!(closed["circle"], json!(["ada", "bob", "cid"]));
+        let note = closed["note"].as_str().unwrap();
+        for words in [
+            "ada → bob → cid → ada",
+            "what cid asked you",
+            "cancel_loose_end",
+        ] {
+            assert!(note.contains(words), "{words}: {note}");
+        }
+        let pair = reply(&["ada", "bob"])["note"].to_string();
+        assert!(pair.contains("what bob asked you"), "{pair}");
     }
 }

@@ -104,6 +104,30 @@ async fn what_does_not_fit_is_said_so_that_the_model_can_mend_it() {
 }
 
 #[tokio::test]
+async fn m4_who_closes_a_circle_of_questions_is_told_by_the_reply() {
+    let hive = hive().await;
+    let mut ada = ada(&hive).await;
+    let open = ada
+        .ok("ask", json!({"question": "which?", "to": "bob"}))
+        .await;
+    assert_eq!(open.get("circle"), None);
+    ada.ok(
+        "cancel_loose_end",
+        json!({"kind": "question", "question_id": open["question_id"]}),
+    )
+    .await;
+    let ask: hive_wire::agent::Ask =
+        serde_json::from_value(json!({"question": "which?", "to": "ada"})).unwrap();
+    wire(&hive, "bob", ask).await;
+    let closed = ada
+        .ok("ask", json!({"question": "and you?", "to": "bob"}))
+        .await;
+    assert_eq!(closed["circle"], json!(["ada", "bob"]));
+    let note = closed["note"].as_str().unwrap();
+    assert!(note.contains("what bob asked you"), "{note}");
+}
+
+#[tokio::test]
 async fn m4_m5_a_question_is_asked_listed_and_answered() {
     let hive = hive().await;
     let mut ada = ada(&hive).await;

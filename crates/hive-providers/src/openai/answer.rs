@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 
-use super::{failure::kind_of, malformed};
+use super::{
+    failure::{kind_of, status_of},
+    malformed,
+};
 use crate::{
     ApiError, Block, BlockDelta, MessageDelta, MessageHead, SseEvent, StreamEvent, Usage,
     client::Decoder,
@@ -27,6 +30,8 @@ pub(super) struct Reader {
     open: Option<Open>,
     next_index: u32,
     calls: u32,
+    /// The id of the last call.
+    call_id: String,
     usage: Usage,
     stop_reason: Option<String>,
 }
@@ -72,24 +77,7 @@ impl Reader {
         out: &mut VecDeque<StreamEvent>,
     ) -> Result<(), ApiError> {
         if let Some(fault) = chunk.get("error").filter(|fault| !fault.is_null()) {
-            let status = fault["code"]
-                .as_u64()
-                .and_then(|code| u16::try_from(code).ok());
-            let message = fault["message"]
-                .as_str()
-                .unwrap_or("the server failed")
-                .to_owned();
-            let word = |name: &str| fault[name].as_str().unwrap_or_default().to_owned();
-            let kind = kind_of(
-                status.unwrap_or(500),
-                &word("code"),
-                &word("type"),
-                &message,
-            );
-            return Err(ApiError {
-                status,
-                ..ApiError::local(kind, message)
-            });
+            return Err(failure(fault));
         }
         if !self.has_started {
             self.has_started = true;
@@ -142,27 +130,31 @@ impl Reader {
             out.push_back(StreamEvent::ContentBlockDelta { index, delta });
         }
         let calls = delta["tool_calls"].as_array();
-        for (place, call) in calls.into_iter().flatten().enumerate() {
-            self.call(place, call, out);
+        for call in calls.into_iter().flatten() {
+            self.call(call, out);
         }
     }
 
-    fn call(&mut self, place: usize, call: &Value, out: &mut VecDeque<StreamEvent>) {
+    fn call(&mut self, call: &Value, out: &mut VecDeque<StreamEvent>) {
         let name = call["function"]["name"].as_str().unwrap_or_default();
+        let id = call["id"].as_str().filter(|id| !id.is_empty());
         // Without an index, a name begins a call and anything else continues the last one.
         let number = call["index"].as_u64().unwrap_or_else(|| match self.open {
             Some(Open::Call(number)) if name.is_empty() => number,
-            _ => u64::from(self.calls) + place as u64,
+            _ => u64::from(self.calls),
         });
-        let index = if self.open == Some(Open::Call(number)) {
+        // Some servers number every call 0 and tell them apart by their ids alone.
+        let is_another = !name.is_empty() && id.is_some_and(|id| id != self.call_id);
+        let index = if self.open == Some(Open::Call(number)) && !is_another {
             self.next_index - 1
         } else {
             self.close(out);
-            let id = call["id"].as_str().filter(|id| !id.is_empty()).map_or_else(
+            let id = id.map_or_else(
                 || format!("call_{}_{}", self.next_index, self.calls),
                 str::to_owned,
             );
             self.calls += 1;
+            self.call_id.clone_from(&id);
             self.open_block(
                 Open::Call(number),
                 Block::tool_use(id, name, json!({})),
@@ -214,6 +206,21 @@ impl Reader {
             let index = self.next_index - 1;
             out.push_back(StreamEvent::ContentBlockStop { index });
         }
+    }
+}
+
+/// A failure inside an answer that began well; some servers send the words alone.
+fn failure(fault: &Value) -> ApiError {
+    let word = |name: &str| fault[name].as_str().unwrap_or_default();
+    let said = fault.as_str().or_else(|| fault["message"].as_str());
+    let message = said.unwrap_or("the server failed");
+    let (code, kind) = (word("code"), word("type"));
+    let given = fault["code"].as_u64();
+    let given = given.and_then(|code| u16::try_from(code).ok());
+    let status = given.unwrap_or_else(|| status_of(code, kind, message));
+    ApiError {
+        status: given,
+        ..ApiError::local(kind_of(status, code, kind, message), message)
     }
 }
 
@@ -306,6 +313,52 @@ mod tests {
     }
 
     #[test]
+    fn calls_are_told_apart_however_they_are_numbered() {
+        let call = |name: &str| json!({"function":{"name":name,"arguments":"{}"}});
+        let numbered = |id: &str, name: &str| json!({"index":0,"id":id,"function":{"name":name,"arguments":"{}"}});
+        let repeated = |arguments: &str| json!({"index":0,"id":"a","function":{"name":"A","arguments":arguments}});
+        for (what, chunks) in [
+            (
+                "none has a number",
+                vec![vec![call("A"), call("B")], vec![call("A")]],
+            ),
+            (
+                "all have the same",
+                vec![
+                    vec![numbered("a", "A")],
+                    vec![numbered("b", "B")],
+                    vec![numbered("c", "A")],
+                ],
+            ),
+            (
+                "name and id come again",
+                vec![vec![
+                    repeated("{"),
+                    repeated("}"),
+                    numbered("b", "B"),
+                    numbered("c", "A"),
+                ]],
+            ),
+        ] {
+            let mut chunks: Vec<_> = chunks
+                .into_iter()
+                .map(|calls| json!({"choices":[{"delta":{"tool_calls":calls}}]}))
+                .collect();
+            chunks.push(json!({"choices":[{"delta":{},"finish_reason":"tool_calls"}]}));
+            let done = read(&chunks).done;
+            let names: Vec<_> = done
+                .iter()
+                .map(|done| match &done.block {
+                    Block::ToolUse { name, .. } => name.as_str(),
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(names, ["A", "B", "A"], "{what}");
+            assert!(done.iter().all(|done| done.bad_input.is_none()), "{what}");
+        }
+    }
+
+    #[test]
     fn thinking_of_local_models_is_a_block_of_its_own() {
         let assembler = read(&[
             json!({"choices":[{"delta":{"reasoning_content":"hm"}}]}),
@@ -323,12 +376,56 @@ mod tests {
 
     #[test]
     fn errors_inside_a_stream_count() {
-        let mut reader = Reader::default();
-        let sse = SseEvent {
-            event: String::new(),
-            data: json!({"error":{"code":502,"message":"upstream"},"choices":[]}).to_string(),
-        };
-        let error = reader.decode(&sse, &mut VecDeque::new()).unwrap_err();
-        assert_eq!((error.kind, error.status), (ErrorKind::Server, Some(502)));
+        use ErrorKind::*;
+        for (fault, kind, status, message) in [
+            (
+                json!({"code":502,"message":"upstream"}),
+                Server,
+                Some(502),
+                "upstream",
+            ),
+            (
+                json!({"message":"?","type":"server_error"}),
+                Server,
+                None,
+                "?",
+            ),
+            (json!("out of memory"), Server, None, "out of memory"),
+            (json!({}), Server, None, "the server failed"),
+            (
+                json!({"code":"rate_limit_exceeded","message":"slow"}),
+                RateLimited,
+                None,
+                "slow",
+            ),
+            (
+                json!({"code":"insufficient_quota","message":"pay"}),
+                Billing,
+                None,
+                "pay",
+            ),
+            (
+                json!({"code":"context_length_exceeded","message":"long"}),
+                PromptTooLong,
+                None,
+                "long",
+            ),
+            (
+                json!({"type":"invalid_request_error","message":"odd"}),
+                BadRequest,
+                None,
+                "odd",
+            ),
+        ] {
+            let sse = SseEvent {
+                event: String::new(),
+                data: json!({"error":fault,"choices":[]}).to_string(),
+            };
+            let error = Reader::default()
+                .decode(&sse, &mut VecDeque::new())
+                .unwrap_err();
+            assert_eq!((error.kind, error.status), (kind, status), "{fault}");
+            assert_eq!(error.message, message);
+        }
     }
 }

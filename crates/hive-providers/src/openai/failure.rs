@@ -4,6 +4,21 @@ use hyper::HeaderMap;
 
 use crate::ErrorKind;
 
+/// The status of a failure inside a stream that names none: what its words say, else a server that
+/// is broken.
+pub(super) fn status_of(code: &str, kind: &str, message: &str) -> u16 {
+    let is_too_long = kind_of(400, code, kind, message) == ErrorKind::PromptTooLong;
+    match (code, kind) {
+        _ if is_too_long => 400,
+        ("insufficient_quota" | "rate_limit_exceeded", _)
+        | (_, "insufficient_quota" | "rate_limit_error") => 429,
+        ("invalid_api_key", _) | (_, "authentication_error") => 401,
+        ("model_not_found", _) => 404,
+        (_, "invalid_request_error") => 400,
+        _ => 500,
+    }
+}
+
 /// What a failure means.
 pub(super) fn kind_of(status: u16, code: &str, kind: &str, message: &str) -> ErrorKind {
     let message = message.to_lowercase();

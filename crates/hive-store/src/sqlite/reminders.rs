@@ -1,7 +1,7 @@
 //! Reminders: fired once, by being taken out of the table in the same group that sends them.
 
-use hive_wire::{AgentName, ReminderId, Timestamp};
-use rusqlite::{Row, params};
+use hive_wire::{AgentName, ReminderId, Timestamp, name::REMINDER};
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::{Tx, readers::parsed};
 use crate::Refusal;
@@ -48,23 +48,46 @@ impl Tx<'_> {
         Ok(ReminderId(self.conn.last_insert_rowid()))
     }
 
-    /// Deletes a reminder of this agent.
+    /// Deletes a reminder of this agent, and says what it would have said.
     ///
     /// # Errors
     /// [`Refusal::NotFound`] when the agent has no such reminder.
-    pub fn cancel_reminder(&mut self, agent: &AgentName, id: ReminderId) -> Result<(), Refusal> {
-        let gone = self.conn.execute(
-            "DELETE FROM reminders WHERE id = ?1 AND agent = ?2",
-            params![id.0, agent.as_str()],
-        )?;
-        if gone == 1 {
-            Ok(())
-        } else {
-            Err(Refusal::NotFound {
-                what: "reminder",
-                id: id.to_string(),
-            })
-        }
+    pub fn cancel_reminder(
+        &mut self,
+        agent: &AgentName,
+        id: ReminderId,
+    ) -> Result<String, Refusal> {
+        let sql = "DELETE FROM reminders WHERE id = ?1 AND agent = ?2 RETURNING body";
+        let gone = self
+            .conn
+            .prepare_cached(sql)?
+            .query_row(params![id.0, agent.as_str()], |row| row.get(0))
+            .optional()?;
+        gone.ok_or_else(|| Refusal::NotFound {
+            what: "reminder",
+            id: id.to_string(),
+        })
+    }
+
+    /// How the agent's reminders end, as far as `length` characters, that are not dealt with: they
+    /// have not fired, or they wait in its inbox, in its turn or for the operator.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn open_reminder_ends(
+        &self,
+        agent: &AgentName,
+        length: u32,
+    ) -> Result<Vec<String>, Refusal> {
+        let sql = "SELECT substr(body, -?2) FROM reminders WHERE agent = ?1 UNION ALL \
+                   SELECT substr(m.body, -?2) FROM mail l JOIN messages m ON m.id = l.message \
+                   WHERE l.recipient = ?1 AND m.sender = ?3";
+        let ends: rusqlite::Result<_> = self
+            .conn
+            .prepare_cached(sql)?
+            .query_map(params![agent.as_str(), length, REMINDER], |row| row.get(0))?
+            .collect();
+        ends.map_err(Refusal::Sqlite)
     }
 
     /// The agent's reminders, the next one first.
