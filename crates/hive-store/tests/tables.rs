@@ -64,6 +64,8 @@ fn c13_how_an_agent_is_meant_to_run_survives_a_crash() {
         generation: 7,
         failure: Some("it ended at once".into()),
         notice: Some(hive.send("bob", "ada", "you were started")),
+        restarts: 3,
+        restarted_at: Some(Timestamp::from_millis(1_000)),
     };
     hive.run(|tx| tx.set_run(&agent("ada"), &run));
     let unknown = refused(&mut hive, |tx| tx.set_run(&agent("bob"), &run));

@@ -30,7 +30,9 @@ pub use crate::approval::{
     Deny, Pending, RequestSpawn, RequestSpawnAsOperator,
 };
 use crate::{
-    AgentName, MessageId, QuestionId, SendKey, SenderLabel, Timestamp, agent, command::commands,
+    AgentName, MessageId, QuestionId, SendKey, SenderLabel, Timestamp,
+    agent::{self, is_zero},
+    command::commands,
 };
 
 commands! {
@@ -303,6 +305,12 @@ pub struct AgentRow {
     /// Whether it was made with another revision of the hive: a rebuild brings it up to date.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stale: bool,
+    /// How often the host started it again by itself since somebody last asked for a start.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u32,
+    /// When it last did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarted_at: Option<Timestamp>,
     /// Links on its card and its page, as it says.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<DashboardLink>,

@@ -5,6 +5,12 @@ import type { AgentSnapshot, DayTotal, Look, Past, TaskOutput, TaskRow, TurnRow 
 
 export type { Look, TaskRow };
 
+/** What came of a request to a harness: `carried_out` is missing while it has not answered. */
+interface Outcome {
+  carried_out?: boolean;
+  note?: string;
+}
+
 export class AgentApi {
   /** `base` is `/api` on the agent's own port, `/api/agents/NAME` on the dashboard. */
   constructor(readonly base: string) {}
@@ -34,28 +40,34 @@ export class AgentApi {
   send(body: string): Promise<unknown> {
     return post(`${this.base}/send`, { body, key: newKey() });
   }
-  interrupt(): Promise<unknown> {
-    return post(`${this.base}/interrupt`);
+  interrupt(): Promise<void> {
+    return this.#control("interrupt");
   }
-  compact(): Promise<unknown> {
-    return post(`${this.base}/compact`);
+  compact(): Promise<void> {
+    return this.#control("compact");
   }
-  newSession(): Promise<unknown> {
-    return post(`${this.base}/new-session`);
+  newSession(): Promise<void> {
+    return this.#control("new-session");
   }
-  model(name: string): Promise<unknown> {
-    return post(`${this.base}/model`, { name });
+  model(name: string): Promise<void> {
+    return this.#control("model", { name });
   }
   lift(): Promise<unknown> {
     return post(`${this.base}/lift`);
   }
-  loginStart(): Promise<unknown> {
-    return post(`${this.base}/engine-login/start`);
+  loginStart(): Promise<void> {
+    return this.#control("engine-login/start");
   }
-  loginInput(text: string): Promise<unknown> {
-    return post(`${this.base}/engine-login/input`, { text });
+  loginInput(text: string): Promise<void> {
+    return this.#control("engine-login/input", { text });
   }
-  loginCancel(): Promise<unknown> {
-    return post(`${this.base}/engine-login/cancel`);
+  loginCancel(): Promise<void> {
+    return this.#control("engine-login/cancel");
+  }
+
+  /** Has the harness do something; one that says no is an error, in its own words. */
+  async #control(path: string, body: Record<string, unknown> = {}): Promise<void> {
+    const outcome = await post<Outcome>(`${this.base}/${path}`, body);
+    if (outcome.carried_out === false) throw new Error(`The agent did not do it: ${outcome.note ?? "it does not say why"}`);
   }
 }

@@ -6,6 +6,8 @@ export interface Command {
   name: string;
   argument: string | undefined;
   help: string;
+  /** Whether it waits for nothing that was said before. */
+  atOnce?: boolean;
   run(api: AgentApi, argument: string): Promise<string>;
 }
 
@@ -27,7 +29,7 @@ export const COMMANDS: Command[] = [
     help: "let the next turn begin a session of its own",
     run: said((api) => api.newSession(), "The next turn begins a new session."),
   },
-  { name: "interrupt", argument: undefined, help: "stop the running turn", run: said((api) => api.interrupt(), "Stopping the turn.") },
+  { name: "interrupt", argument: undefined, help: "stop the running turn", atOnce: true, run: said((api) => api.interrupt(), "Stopping the turn.") },
   { name: "lift", argument: undefined, help: "stop waiting for a usage limit", run: said((api) => api.lift(), "The wait is lifted.") },
 ];
 

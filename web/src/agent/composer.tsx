@@ -1,9 +1,10 @@
 // Where the operator writes to the agent: Enter sends, Shift-Enter breaks the line, ↑ recalls.
 
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { complain, tell } from "../ui/toasts.tsx";
 import type { AgentApi } from "./api.ts";
-import { COMMANDS, completions, understand } from "./commands.ts";
+import { COMMANDS, completions, type Meaning, understand } from "./commands.ts";
 
 const REMEMBERED = 50;
 
@@ -18,14 +19,16 @@ function recall(name: string): string[] {
 
 export function Composer({ api, name }: { api: AgentApi; name: string }) {
   const line = useSignal("");
-  const sending = useSignal(false);
+  const sending = useSignal(0); // how many lines are on their way
+  const last = useRef<Promise<unknown>>(Promise.resolve());
   const helping = useSignal(false);
   const said = useSignal(recall(name));
   const back = useSignal(0);
 
-  async function submit(): Promise<void> {
+  /** The box is free for the next line at once; lines go out one after the other. */
+  function submit(): void {
     const typed = line.value;
-    if (typed.trim() === "" || sending.value) return;
+    if (typed.trim() === "") return;
     const meaning = understand(typed);
     if (meaning.is === "help") {
       helping.value = true;
@@ -36,26 +39,33 @@ export function Composer({ api, name }: { api: AgentApi; name: string }) {
       complain(new Error(`There is no command /${meaning.name}. /help lists them.`));
       return;
     }
-    sending.value = true;
+    said.value = [...said.value, typed].slice(-REMEMBERED);
+    localStorage.setItem(`hive-said-${name}`, JSON.stringify(said.value));
+    line.value = "";
+    back.value = 0;
+    helping.value = false;
+    sending.value++;
+    const isUrgent = meaning.is === "command" && meaning.command.atOnce === true;
+    if (isUrgent) void deliver(typed, meaning);
+    else last.current = last.current.then(() => deliver(typed, meaning));
+  }
+
+  async function deliver(typed: string, meaning: Extract<Meaning, { is: "command" | "message" }>): Promise<void> {
     try {
       if (meaning.is === "command") tell(await meaning.command.run(api, meaning.argument));
       else await api.send(meaning.body);
-      said.value = [...said.value, typed].slice(-REMEMBERED);
-      localStorage.setItem(`hive-said-${name}`, JSON.stringify(said.value));
-      line.value = "";
-      back.value = 0;
-      helping.value = false;
     } catch (error) {
-      complain(error); // What was typed stays in the box.
+      complain(error);
+      if (line.value === "") line.value = typed; // To try again; ↑ recalls it too.
     } finally {
-      sending.value = false;
+      sending.value--;
     }
   }
 
   function key(event: KeyboardEvent): void {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
-      void submit();
+      submit();
     } else if (event.key === "Tab" && completions(line.value).length > 0) {
       event.preventDefault();
       line.value = `${completions(line.value)[0]} `;
@@ -76,7 +86,7 @@ export function Composer({ api, name }: { api: AgentApi; name: string }) {
       class="composer"
       onSubmit={(event) => {
         event.preventDefault();
-        void submit();
+        submit();
       }}
     >
       {helping.value && (
@@ -99,7 +109,7 @@ export function Composer({ api, name }: { api: AgentApi; name: string }) {
         onInput={(event) => (line.value = event.currentTarget.value)}
         onKeyDown={key}
       />
-      <button type="submit" class="action primary" disabled={sending.value || line.value.trim() === ""} aria-busy={sending.value}>
+      <button type="submit" class="action primary" disabled={line.value.trim() === ""} aria-busy={sending.value > 0}>
         Send
       </button>
     </form>

@@ -19,7 +19,7 @@ export function Login({ api, lines }: { api: AgentApi; lines: string[] }) {
       {lines.length > 0 && <pre class="login-lines">{lines.join("\n")}</pre>}
       <div class="buttons">
         <Action run={() => api.loginStart()} class="primary" title="Starts the engine's own login">Start login</Action>
-        {open !== undefined && <a class="action" href={open} target="_blank" rel="noopener noreferrer">Open {new URL(open).host}</a>}
+        {open !== undefined && <a class="action" href={open.href} target="_blank" rel="noopener noreferrer">Open {open.host}</a>}
         <Action run={() => api.loginCancel()}>Cancel</Action>
       </div>
       <form

@@ -62,18 +62,34 @@ async function answer<T>(response: Response): Promise<T> {
   return (await response.json()) as T;
 }
 
-export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return answer(await fetch(path, { headers: headers(), cache: "no-store", signal: signal ?? null }));
+/** The host does not answer at all. */
+export class Unreachable extends Error {}
+
+async function reach(path: string, how: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, how);
+  } catch (error) {
+    // That is all that a browser says of it.
+    throw error instanceof TypeError ? new Unreachable("The host does not answer.") : error;
+  }
 }
 
-export async function post<T>(path: string, body: unknown = {}): Promise<T> {
-  const response = await fetch(path, {
-    method: "POST",
-    // Sent again by the browser or a proxy, it is still one action.
-    headers: headers({ "content-type": "application/json", "idempotency-key": newKey() }),
-    body: JSON.stringify(body),
-  });
-  return answer(response);
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return answer(await reach(path, { headers: headers(), cache: "no-store", signal: signal ?? null }));
+}
+
+/** Does something. Sent again by the browser or a proxy, it is still done once. */
+export function post<T>(path: string, body: unknown = {}): Promise<T> {
+  return submit(path, body, { "idempotency-key": newKey() });
+}
+
+/** Asks something that takes a body. */
+export function ask<T>(path: string, body: unknown): Promise<T> {
+  return submit(path, body, {});
+}
+
+async function submit<T>(path: string, body: unknown, more: Record<string, string>): Promise<T> {
+  return answer(await reach(path, { method: "POST", headers: headers({ "content-type": "application/json", ...more }), body: JSON.stringify(body) }));
 }
 
 /** A command of the host, as on its admin socket. */
@@ -81,16 +97,21 @@ export function command<T>(cmd: string, fields: Record<string, unknown> = {}): P
   return post<T>("/api/call", { cmd, ...fields });
 }
 
+/** A command that only tells something. */
+export function query<T>(cmd: string, fields: Record<string, unknown> = {}): Promise<T> {
+  return ask<T>("/api/call", { cmd, ...fields });
+}
+
 /** The lines of a text that the host answers. */
 export async function getLines(path: string, signal: AbortSignal): Promise<string[]> {
-  const response = await fetch(path, { headers: headers(), cache: "no-store", signal });
+  const response = await reach(path, { headers: headers(), cache: "no-store", signal });
   if (!response.ok) throw await refusal(response);
   return (await response.text()).split("\n").filter((line) => line !== "");
 }
 
 /** Saves what the host answers as a file. */
 export async function download(path: string, name: string): Promise<void> {
-  const response = await fetch(path, { headers: headers(), cache: "no-store" });
+  const response = await reach(path, { headers: headers(), cache: "no-store" });
   if (!response.ok) throw await refusal(response);
   const url = URL.createObjectURL(await response.blob());
   const anchor = document.createElement("a");

@@ -263,6 +263,10 @@ export interface FleetRow {
   pid?: number | null;
   /** The port of its page. */
   port: number;
+  /** When it last did. */
+  restarted_at?: Timestamp | null;
+  /** How often the host started it again by itself since somebody last asked for a start. */
+  restarts?: number;
   /** Where it runs. */
   runtime: Runtime;
   /** Where its socket lies. */

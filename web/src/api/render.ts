@@ -2,7 +2,7 @@
 // are kept. Until a piece has come, the page shows it as plain text.
 
 import { type Signal, signal } from "@preact/signals";
-import { post } from "./client.ts";
+import { ask } from "./client.ts";
 import type { FileChange, Node } from "./types.ts";
 
 export type Piece =
@@ -18,8 +18,10 @@ export interface Shown {
 const MOST_PIECES = 64;
 const MOST_CHARACTERS = 100_000;
 const KEPT = 2_000;
-/** What is longer stays plain text. */
+/** What is longer stays plain text … */
 export const LONGEST = 60_000;
+/** … but for changes, which are decided about: as many bytes as the host takes. */
+const LONGEST_PATCH = 500_000;
 
 interface Wanted {
   piece: Piece;
@@ -30,6 +32,12 @@ const kept = new Map<string, Signal<Shown | undefined>>();
 let queue: Wanted[] = [];
 let asking = false;
 
+/** Whether the host is not asked about a piece. */
+export function isTooLong(piece: Piece): boolean {
+  const text = JSON.stringify(piece);
+  return text.length > LONGEST && (piece.kind !== "patch" || new TextEncoder().encode(text).length > LONGEST_PATCH);
+}
+
 /** The piece as parts, once it has come. */
 export function shown(piece: Piece): Signal<Shown | undefined> {
   const key = JSON.stringify(piece);
@@ -38,7 +46,7 @@ export function shown(piece: Piece): Signal<Shown | undefined> {
   const fresh = signal<Shown | undefined>(undefined);
   kept.set(key, fresh);
   if (kept.size > KEPT) kept.delete(kept.keys().next().value ?? "");
-  if (key.length <= LONGEST) {
+  if (!isTooLong(piece)) {
     queue.push({ piece, shown: fresh });
     if (!asking) {
       asking = true;
@@ -52,15 +60,18 @@ async function drain(): Promise<void> {
   while (queue.length > 0) {
     const batch: Wanted[] = [];
     let characters = 0;
-    while (queue.length > 0 && batch.length < MOST_PIECES && characters < MOST_CHARACTERS) {
+    while (batch.length < MOST_PIECES) {
       // The newest first: that is what the reader looks at.
-      const next = queue.pop();
+      const next = queue.at(-1);
       if (next === undefined) break;
       characters += JSON.stringify(next.piece).length;
+      // A long one goes by itself.
+      if (batch.length > 0 && characters > MOST_CHARACTERS) break;
       batch.push(next);
+      queue.pop();
     }
     try {
-      const answer = await post<{ pieces: Shown[] }>("/api/render", { pieces: batch.map((one) => one.piece) });
+      const answer = await ask<{ pieces: Shown[] }>("/api/render", { pieces: batch.map((one) => one.piece) });
       batch.forEach((one, index) => (one.shown.value = answer.pieces[index]));
     } catch {
       // Plain text it stays; the next look asks again.

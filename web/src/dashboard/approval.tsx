@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { ApiError } from "../api/client.ts";
-import { type Piece, shown } from "../api/render.ts";
+import { isTooLong, type Piece, shown } from "../api/render.ts";
 import type { Approval } from "../api/types.ts";
 import { Action } from "../ui/action.tsx";
 import { Diff, isShort } from "../ui/diff.tsx";
@@ -19,7 +19,9 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
   const files = shown(piece).value?.files;
   // Long content must have been unfolded before it can be approved.
   const long = files === undefined ? 0 : files.filter((file) => !isShort([file])).length;
-  const unread = approval.diff !== "" && (files === undefined || opened.value.length < long);
+  // What this page cannot show as a whole is not approved on it.
+  const partial = isTooLong(piece) || (files?.some((file) => file.is_cut) ?? false);
+  const unread = approval.diff !== "" && (partial || files === undefined || opened.value.length < long);
   const gains = powers(approval.diff);
   const again = (): void => refresh("approvals", "state");
 
@@ -77,7 +79,7 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
           class="primary"
           shortcut="a"
           disabled={unread}
-          title={unread ? "Show all lines first" : "Applies exactly what is shown here"}
+          title={partial ? "This page does not show all of it" : unread ? "Show all lines first" : "Applies exactly what is shown here"}
           run={() => decide(hive.approve(approval.approval_id, approval.hash, note.value ?? ""))}
           done={`Approved: ${approval.agent}.`}
         >
@@ -90,7 +92,9 @@ export function ApprovalCard({ approval }: { approval: Approval }) {
           <button type="button" class="action" data-key="c" onClick={() => (note.value = "")}>Add a note</button>
         )}
       </div>
-      {unread && long > 0 && <p class="dim">Show all lines before you approve.</p>}
+      {partial ? (
+        <p class="dim">It is too long to be shown here as a whole. Read and approve it with <code>hive-c0re approve {approval.approval_id}</code>.</p>
+      ) : unread && long > 0 && <p class="dim">Show all lines before you approve.</p>}
     </>
   );
 }

@@ -3,7 +3,7 @@
 import { computed, signal, useSignal } from "@preact/signals";
 import type { AgentRow } from "../api/types.ts";
 import { Action } from "../ui/action.tsx";
-import { ContextGauge, Held, HostNetwork, NoIsolation, Stale, StateBadge } from "../ui/badges.tsx";
+import { ContextGauge, Held, HostNetwork, NoIsolation, Restarts, Stale, StateBadge } from "../ui/badges.tsx";
 import { Mark } from "../ui/mark.tsx";
 import { Nothing } from "../ui/nothing.tsx";
 import { dollars } from "../ui/numbers.ts";
@@ -16,7 +16,7 @@ import { agents, refresh } from "./store.ts";
 /** What is on the page at once. */
 const SHOWN = 60;
 
-type Column = "name" | "state" | "context" | "waiting" | "cost" | "activity";
+type Column = "name" | "state" | "context" | "waiting" | "cost" | "restarts" | "activity";
 
 const BY: Record<Column, (agent: AgentRow) => string | number> = {
   name: (agent) => agent.name,
@@ -24,6 +24,7 @@ const BY: Record<Column, (agent: AgentRow) => string | number> = {
   context: (agent) => -agent.context_tokens / Math.max(1, agent.context_window_tokens),
   waiting: (agent) => -(agent.unread + agent.inflight),
   cost: (agent) => -agent.cost_today_micro_usd,
+  restarts: (agent) => -(agent.restarts ?? 0),
   activity: (agent) => -Date.parse(agent.turn_state_since ?? agent.created_at),
 };
 
@@ -80,6 +81,7 @@ function Row({ agent }: { agent: AgentRow }) {
       <td><ContextGauge used={agent.context_tokens} window={agent.context_window_tokens} /></td>
       <td class="data">{agent.unread + agent.inflight}</td>
       <td class="data">{dollars(agent.cost_today_micro_usd)}</td>
+      <td class="data"><Restarts agent={agent} /></td>
       <td class="data">{agent.turn_state_since === null ? <span class="dim">never</span> : <Ago at={agent.turn_state_since} />}</td>
       <td class="data">{agent.model}</td>
       <td><AgentButtons agent={agent} /></td>
@@ -155,7 +157,7 @@ export function Fleet() {
                 <th><span class="hidden">Choose</span></th>
                 <Head column="name">Name</Head><Head column="state">State</Head><th>Status</th>
                 <Head column="context">Context</Head><Head column="waiting">Waiting</Head><Head column="cost">Today</Head>
-                <Head column="activity">Active</Head><th>Model</th><th><span class="hidden">Actions</span></th>
+                <Head column="restarts">Restarts</Head><Head column="activity">Active</Head><th>Model</th><th><span class="hidden">Actions</span></th>
               </tr>
             </thead>
             <tbody>{found.value.slice(0, most.value).map((agent) => <Row key={agent.name} agent={agent} />)}</tbody>

@@ -19,6 +19,7 @@ import { Schedules } from "./schedules.tsx";
 import { Settings } from "./settings.tsx";
 import { SpawnForm } from "./spawn.tsx";
 import { Stats } from "./stats.tsx";
+import { complain } from "../ui/toasts.tsx";
 import { agents, feed, info, refresh, rehearsed, waiting, watch } from "./store.ts";
 
 const PLACES = [
@@ -99,8 +100,9 @@ export function Dashboard() {
   const choices = [
     ...PLACES.map((place) => ({ label: place.name, go: () => (location.hash = `#/${place.path}`) })),
     ...(agents.value ?? []).map(({ name }) => ({ label: `Agent ${name}`, go: () => (location.hash = `#/agent/${name}`) })),
-    { label: "Pause all", go: () => void hive.pause().then(() => refresh("state")) },
-    { label: "Resume all", go: () => void hive.resume().then(() => refresh("state")) },
+    { label: "Pause all", go: () => void hive.pause().then(() => refresh("state"), complain) },
+    { label: "Resume all", go: () => void hive.resume().then(() => refresh("state"), complain) },
+    { label: "Emergency stop …", go: () => (location.hash = "#/settings") },
   ];
   return (
     <div class={agent === undefined ? "" : "with-agent"}>

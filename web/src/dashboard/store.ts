@@ -2,7 +2,7 @@
 // to ask for again, and bursts are asked for once.
 
 import { computed, signal } from "@preact/signals";
-import { ApiError } from "../api/client.ts";
+import { ApiError, Unreachable } from "../api/client.ts";
 import { Feed } from "../api/feed.ts";
 import type { AgentRow, Approval, EventRow, HistoryRow, HiveInfo, Mail, Question } from "../api/types.ts";
 import { complain } from "../ui/toasts.tsx";
@@ -91,7 +91,7 @@ let broken = false;
 function failed(error: unknown): void {
   if (error instanceof ApiError && error.status === 401) return; // The session has ended, and says so.
   // A host that is away is said once by the stream's own sign, not with every list.
-  if (error instanceof TypeError) {
+  if (error instanceof Unreachable) {
     if (!broken && feed !== undefined) setTimeout(() => refresh(...ALL), 2_000);
     broken = true;
     return;

@@ -4,6 +4,7 @@ import type { AgentRow, AgentState } from "../api/types.ts";
 import { Action } from "./action.tsx";
 import { known } from "./known.ts";
 import { word } from "./settings.ts";
+import { Ago } from "./time.tsx";
 
 const SIGNS: Record<AgentState, [sign: string, words: string, tone: string]> = {
   external: ["◌", "external", "plain"],
@@ -59,6 +60,19 @@ export function Stale({ agent, rebuild }: { agent: AgentRow; rebuild: () => Prom
     <Action run={rebuild} class="badge warn small" title="It was built by another version of the hive" done={`${agent.name} is rebuilt.`}>
       stale · {word("Rebuild")}
     </Action>
+  );
+}
+
+/** How often it ended by itself and was started again; a start that somebody asks for begins anew. */
+export function Restarts({ agent }: { agent: AgentRow }) {
+  const count = agent.restarts ?? 0;
+  if (agent.runtime === "none") return null;
+  if (count === 0) return <span class="dim none">0</span>;
+  return (
+    <span title={`It ended by itself and was started again ${count === 1 ? "once" : `${count} times`} since somebody started it.`}>
+      <span class="badge warn"><span aria-hidden="true">↻</span> {count}</span>
+      {agent.restarted_at && <span class="dim"><Ago at={agent.restarted_at} /></span>}
+    </span>
   );
 }
 

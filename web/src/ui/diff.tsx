@@ -55,7 +55,7 @@ function Lines({ lines }: { lines: DiffLine[] }) {
 function File({ file, onWhole }: { file: FileChange; onWhole: (() => void) | undefined }) {
   const whole = useSignal(false);
   const lines = hideBlanks.value ? withoutBlanks(file.lines) : file.lines;
-  const folded = !whole.value && lines.length > FOLDED;
+  const folded = !whole.value && file.lines.length > FOLDED;
   return (
     <div class="file-change">
       <p class="path">
@@ -73,7 +73,7 @@ function File({ file, onWhole }: { file: FileChange; onWhole: (() => void) | und
             onWhole?.();
           }}
         >
-          Show all {lines.length} lines
+          Show {file.is_cut ? "the first" : "all"} {lines.length} lines
         </button>
       )}
       {file.is_cut && <p class="dim">There is more than this page shows; look at the commit itself.</p>}

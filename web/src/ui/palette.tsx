@@ -9,7 +9,7 @@ export interface Choice {
 }
 
 const KEYS: [string, string][] = [
-  ["Ctrl/⌘ K", "go to a page or an agent"],
+  ["Ctrl/⌘ K", "go to a page or an agent; pause, resume, stop"],
   ["/", "filter the list"],
   ["j · k", "next, previous item that needs you"],
   ["a · d · c", "approve or answer, deny or discard, comment, on the item with the focus"],

@@ -7,7 +7,12 @@ setInterval(() => {
   if (!document.hidden) now.value = Date.now();
 }, 10_000);
 
-export function ago(at: string | number, from: number = now.value): string {
+/** The present, as whoever shows it is told of it: what has just happened does not lie ahead. */
+function present(): number {
+  return Math.max(now.value, Date.now());
+}
+
+export function ago(at: string | number, from: number = present()): string {
   const seconds = Math.round((from - (typeof at === "number" ? at : Date.parse(at))) / 1000);
   if (Number.isNaN(seconds)) return "?";
   const [size, tail] = seconds < 0 ? [-seconds, "from now"] : [seconds, "ago"];

@@ -1,7 +1,7 @@
 // Short remarks that go away by themselves; refusals stay until they are dismissed.
 
 import { signal } from "@preact/signals";
-import { ApiError } from "../api/client.ts";
+import { ApiError, Unreachable } from "../api/client.ts";
 
 interface Toast {
   id: number;
@@ -32,8 +32,8 @@ export function tell(text: string): void {
 export function complain(error: unknown): void {
   if (error instanceof ApiError && error.status === 401) return; // The sign-in page says it.
   const hint = error instanceof ApiError ? error.hint : undefined;
-  const offline = error instanceof TypeError;
-  const text = offline ? "The host does not answer." : error instanceof Error ? error.message : String(error);
+  const offline = error instanceof Unreachable;
+  const text = error instanceof Error ? error.message : String(error);
   add({ text, hint: offline ? "Is the daemon running? The page tries again by itself." : hint, bad: true });
 }
 

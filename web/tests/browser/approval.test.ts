@@ -78,6 +78,49 @@ test("what was decided elsewhere closes here, and another hash decides nothing",
   await card.waitFor({ state: "detached" });
 });
 
+test("what this page cannot show as a whole is not approved on it", async () => {
+  // Long, and shown: each long file is unfolded by itself.
+  const long = Array.from({ length: 2_000 }, (_, line) => `say "${line}" and "more"\n`).join("");
+  const shown = await hive.propose("ada", { "agent.toml": 'model = "sonnet"\n', "one.txt": long, "two.txt": long }, "Long files.");
+  const card = page.locator(`#item-p${shown}`);
+  const approve = card.getByRole("button", { name: "Approve" });
+  for (const left of [2, 1]) {
+    assert.equal(await approve.isDisabled(), true, `${left} are folded`);
+    await card.getByRole("button", { name: /^Show all 2\d{3} lines/ }).first().click();
+  }
+  assert.equal(await card.getByText('say "1999" and "more"').count(), 2);
+  await eventually("all was shown", async () => !(await approve.isDisabled()));
+  await card.getByRole("button", { name: "Deny" }).click();
+  await card.waitFor({ state: "detached" });
+  // Longer than what is shown of one file: its end could be anything.
+  const hidden = await hive.propose("ada", { "long.txt": `${"x\n".repeat(6_000)}the end of it\n` }, "A longer file.");
+  const cut = page.locator(`#item-p${hidden}`);
+  await cut.getByText(`hive-c0re approve ${hidden}`).waitFor();
+  const more = cut.getByRole("button", { name: /^Show .* lines$/ });
+  while ((await more.count()) > 0) await more.first().click();
+  assert.equal(await cut.getByText("the end of it").count(), 0);
+  assert.equal(await cut.getByRole("button", { name: "Approve" }).isDisabled(), true);
+  await cut.getByRole("button", { name: "Deny" }).click();
+  await cut.waitFor({ state: "detached" });
+});
+
+test("on a phone a change is read and decided", async () => {
+  const id = await propose('model = "haiku"\n', "For a phone.");
+  const phone = await open(browser, await hive.link(), { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+  await live(phone.page);
+  const card = phone.page.locator(`#item-p${id}`);
+  await card.locator("td.added").first().waitFor();
+  assert.ok((await phone.page.evaluate(() => document.documentElement.scrollWidth)) <= 360, "nothing is cut off");
+  for (const name of ["Approve", "Deny", "Add a note"]) {
+    const box = await card.getByRole("button", { name }).boundingBox();
+    assert.ok(box !== null && box.height >= 44, `${name} is ${box?.height} px high`);
+  }
+  await card.getByRole("button", { name: "Deny" }).tap();
+  await card.waitFor({ state: "detached" });
+  assert.equal(await state(id), "denied");
+  await phone.page.context().close();
+});
+
 test("D1 a spawn that is requested waits for its approval", async () => {
   await page.getByLabel("Name").fill("eve");
   await page.getByRole("button", { name: "Request spawn" }).click();

@@ -10,7 +10,8 @@ const PLACES = ["", "messages", "decisions", "permissions", "schedules", "stats"
 
 let hive: Hive;
 let browser: Browser;
-let ada: Peer;
+/** Ada, once there is something on every page. */
+let filled: Promise<Peer> | undefined;
 before(async () => {
   [hive, browser] = await Promise.all([Hive.start(), launch()]);
 });
@@ -19,9 +20,14 @@ after(async () => {
   await hive?.stop();
 });
 
-/** Fills the hive with something on every page. */
-async function fill(): Promise<void> {
-  ada = await hive.agent("ada");
+/** Fills the hive with something on every page, once; tests are in no order but that the empty one comes first. */
+function full(): Promise<Peer> {
+  filled ??= fill();
+  return filled;
+}
+
+async function fill(): Promise<Peer> {
+  const ada = await hive.agent("ada");
   await hive.agent("bob");
   await ada.ask("set_status", { text: "reading the plans" });
   await ada.ask("ask", { question: "Which way?", options: ["left", "right"], ttl_seconds: 3600 });
@@ -38,6 +44,7 @@ async function fill(): Promise<void> {
     called("t4", "WebSearch", { query: "bees" }), returned("t4", "nothing", true),
     said("I **did** it. See `plan.md`."),
   );
+  return ada;
 }
 
 async function show(page: Page, place: string): Promise<void> {
@@ -46,10 +53,10 @@ async function show(page: Page, place: string): Promise<void> {
   await eventually("it is loaded", async () => (await page.getByText("Loading").count()) === 0);
 }
 
-for (const full of [false, true]) {
-  test(`axe has nothing serious to say, ${full ? "full" : "empty"}, in both themes`, async () => {
-    if (full) await fill();
-    const places = full ? [...PLACES, "agent/ada"] : [...PLACES, "agent/nobody"];
+for (const isFull of [false, true]) {
+  test(`axe has nothing serious to say, ${isFull ? "full" : "empty"}, in both themes`, async () => {
+    if (isFull) await full();
+    const places = isFull ? [...PLACES, "agent/ada"] : [...PLACES, "agent/nobody"];
     for (const colorScheme of ["dark", "light"] as const) {
       const { page } = await open(browser, await hive.link(), { colorScheme });
       await live(page);
@@ -57,7 +64,7 @@ for (const full of [false, true]) {
         await show(page, place);
         await accessible(page, `${colorScheme} #/${place}`);
       }
-      if (full) {
+      if (isFull) {
         for (const tab of ["tasks", "notes", "statistics"]) {
           await page.getByRole("tab", { name: tab }).click();
           await accessible(page, `${colorScheme} ${tab}`);
@@ -76,6 +83,7 @@ for (const full of [false, true]) {
 }
 
 test("at 360 px nothing is cut off, and everything that decides can be tapped", async () => {
+  await full();
   const { page } = await open(browser, await hive.link(), { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
   await live(page);
   for (const place of [...PLACES, "agent/ada"]) {
@@ -99,6 +107,7 @@ test("at 360 px nothing is cut off, and everything that decides can be tapped", 
 });
 
 test("everything works by keyboard alone", async () => {
+  const ada = await full();
   const { page } = await open(browser, await hive.link());
   await live(page);
   await page.keyboard.press("?");
@@ -149,6 +158,7 @@ test("everything works by keyboard alone", async () => {
 });
 
 test("D8 the original's spelling and the colours are switches that stay", async () => {
+  await full();
   const { page } = await open(browser, await hive.link());
   await live(page);
   await show(page, "settings");

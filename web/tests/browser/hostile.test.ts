@@ -2,116 +2,180 @@
 // runs, loads or leaves its place.
 
 import assert from "node:assert/strict";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { type Browser, eventually, launch, live, open, type Page } from "./browser.ts";
 import { ALARM, HOSTILE } from "./corpus.ts";
 import { Hive } from "./hive.ts";
-import { called, type Peer, returned, said } from "./peer.ts";
+import { configuration, fileName, links, named, plant } from "./plant.ts";
 
 let hive: Hive;
 let browser: Browser;
-let eve: Peer;
 before(async () => {
-  [hive, browser] = await Promise.all([Hive.start({ config: "[limits]\ndeliveries_before_dead = 1\n" }), launch()]);
-  eve = await hive.agent("eve");
+  const engine = fileURLToPath(new URL("stand-in.sh", import.meta.url));
+  const config = `[engine]\ndefault = "${engine}"\n[limits]\ndeliveries_before_dead = 1\n`;
+  [hive, browser] = await Promise.all([Hive.start({ config }), launch()]);
 });
 after(async () => {
   await browser?.close();
   await hive?.stop();
 });
 
-/** Puts the text wherever an agent can. */
-async function plant(text: string): Promise<void> {
-  const line = text.replace(/[\n\r\u0000-\u001f\u0080-\u009f]/g, " ");
-  await eve.ask("set_status", { text: line.slice(0, 200) }).catch(() => undefined);
-  await eve.ask("send", { to: "operator", body: text });
-  await eve.ask("send", { to: "eve", body: text });
-  const { question_id } = await eve.ask("ask", { question: text, options: [text, `${text} 2`], multi: true });
-  await hive.call("answer", { question_id, answer: text }).catch(() => undefined);
-  await eve.ask("ask", { question: text, options: [text, `${text} 2`] });
-  await eve.ask("remind", { message: text, delay_seconds: 90_000 });
-  await eve.turn(
-    text, text, said(text), { type: "assistant", message: { content: [{ type: "thinking", thinking: text }] } },
-    called("a", text, { [text]: text }), returned("a", text),
-    called("b", "Write", { file_path: text, content: text }), returned("b", text, true),
-    called("c", "Edit", { file_path: text, old_string: "x", new_string: text }), returned("c", [{ type: text, text }]),
-    called("d", "mcp__bash__run", { cmd: text }), returned("d", JSON.stringify({ stdout: text, stderr: text, summary: text, exit_code: 1 })),
-    called("e", "mcp__hyperhive__send", { to: text, body: `${text}\n${text}` }), returned("e", text),
-    called("f", "TodoWrite", { todos: [{ status: text, content: text }] }),
-    { type: "rate_limit_event", rate_limit_info: { status: text } }, { type: "system", subtype: "api_retry", error: text },
-    { type: "system", subtype: "permission_denied", tool_name: text },
-  );
-  await eve.post({ kind: "note", data: { text } }, { kind: "login", data: { text } }, { kind: "turn_end", data: { ok: false, outcome: text, note: text } });
-}
-
-/** Files that an agent can put into its own directories. */
-function plantFiles(): void {
-  const own = join(hive.root, "state/agents/eve");
-  mkdirSync(join(own, "state/notes"), { recursive: true });
-  mkdirSync(join(own, "harness/bash-tasks"), { recursive: true });
-  HOSTILE.filter((text) => !/[/\u0000]/.test(text) && text.length < 200).forEach((text) => writeFileSync(join(own, "state/notes", text), text));
-  writeFileSync(join(own, "state/all.md"), HOSTILE.join("\n\n"));
-  symlinkSync("/etc", join(own, "state/etc"));
-  symlinkSync("../../../../operator-token", join(own, "state/token"));
-  const links = HOSTILE.map((text) => ({ label: text, url: text, icon: text }));
-  writeFileSync(join(own, "state/hyperhive-dashboard-links.json"), JSON.stringify([...links, { label: HOSTILE[0], url: "https://example.test", icon: "<b>" }]));
-  HOSTILE.forEach((text, index) => {
-    const id = index + 1;
-    writeFileSync(join(own, `harness/bash-tasks/${id}.json`), JSON.stringify({ id, cmd: text, state: text, created_at: null, ended_at: null, duration_ms: null, exit_code: 1, signal: null, note: text }));
-    writeFileSync(join(own, `harness/bash-tasks/${id}.out`), text);
-  });
-}
-
 /** Opens everything that is folded, and waits until the host has turned all of it into parts. */
 async function unfold(page: Page): Promise<void> {
-  await page.evaluate(() => document.querySelectorAll("details").forEach((one) => (one.open = true)));
-  await eventually("everything is shown", async () => (await page.locator(".markdown > .plain, .terminal > .plain").count()) === 0);
+  const more = page.getByRole("button", { name: /^Show (all|more|\d+ more)/ });
+  while ((await more.count()) > 0) await more.first().click();
+  await eventually("everything is shown", () =>
+    page.evaluate(() => {
+      document.querySelectorAll("details").forEach((one) => (one.open = true));
+      document.querySelectorAll<HTMLElement>(".row-menu [aria-expanded=false]").forEach((one) => one.click());
+      const opened = [...document.querySelectorAll("details")].every((one) => one.children.length > 1);
+      return opened && document.querySelector(".markdown > .plain, .terminal > .plain") === null;
+    }),
+  );
 }
 
-async function quiet(page: Page, where: string): Promise<void> {
+/** Nothing that is on the page is more than text, and the text is there. */
+async function quiet(page: Page, where: string, texts: string[]): Promise<void> {
   const found = await page.evaluate((alarm) => ({
     alarm: (window as unknown as Record<string, unknown>)[alarm],
     scripts: [...document.querySelectorAll("script")].map((script) => script.getAttribute("src")),
     alien: [...document.querySelectorAll("iframe, object, embed, img:not(.mark[src^='/icon']), form[action], base, meta[http-equiv], link[rel=stylesheet]:not([href^='/assets/'])")].map((element) => element.outerHTML),
     links: [...document.querySelectorAll("a[href]")].map((link) => (link as HTMLAnchorElement).protocol).filter((kind) => !/^(https?|mailto):$/.test(kind)),
     handlers: [...document.querySelectorAll("*")].filter((element) => element.getAttributeNames().some((name) => name.startsWith("on"))).length,
+    text: document.body.textContent ?? "",
   }), ALARM);
   assert.equal(found.alarm, undefined, where);
   assert.ok(found.scripts.every((src) => src?.startsWith("/assets/")), where);
   assert.deepEqual([found.alien, found.links, found.handlers], [[], [], 0], where);
+  for (const text of texts) assert.ok(found.text.includes(text), `${where} does not show ${text}`);
 }
 
-test("nothing that an agent wrote runs, loads or becomes markup, on any page", async () => {
-  for (const text of HOSTILE) await plant(text);
-  plantFiles();
-  const { page, complaints } = await open(browser, await hive.link());
+async function loaded(page: Page): Promise<void> {
+  await page.locator("main").waitFor();
+  await eventually("it is loaded", async () => (await page.getByText("Loading").count()) === 0);
+}
+
+/** A page of which nothing is asked of anybody else, and that complains of nothing. */
+async function watched(link: string): Promise<{ page: Page; end: () => Promise<void> }> {
+  const { page, complaints } = await open(browser, link);
   const asked: string[] = [];
   page.on("request", (request) => asked.push(request.url()));
   await live(page);
-  for (const place of ["", "messages", "decisions", "permissions", "schedules", "stats", "log", "settings", "agent/eve"]) {
+  const end = async (): Promise<void> => {
+    const own = new URL(page.url()).origin;
+    assert.deepEqual(asked.filter((url) => !url.startsWith(own)), [], "nothing was asked of anybody else");
+    assert.deepEqual(complaints.filter((line) => /Content Security|Trusted|error:/.test(line)), []);
+    await page.context().close();
+  };
+  return { page, end };
+}
+
+/** The texts that are the same however they are shown: no marks in them, nothing that hides. */
+const PLAIN = HOSTILE.filter((text) => !/\p{Cc}|\p{Cf}/u.test(text));
+
+test("nothing that an agent wrote runs, loads or becomes markup, on any page", async () => {
+  for (const number of HOSTILE.keys()) await plant(hive, number);
+  // One that the hive runs has links on its card, and a configuration to ask for.
+  await hive.cli("spawn", "mallory", "--runtime", "process");
+  await eventually("it is up", async () => (await hive.call("list")).agents.some((one: { name: string; state: string }) => one.name === "mallory" && one.state !== "starting"));
+  links(hive, "mallory", HOSTILE[0] as string);
+  await hive.propose("mallory", configuration(), PLAIN.join("\n").slice(0, 2_000));
+  const { page, end } = await watched(await hive.link());
+  const places: [place: string, texts: string[]][] = [
+    ["", PLAIN], ["messages", HOSTILE.slice(0, 2)], ["decisions", PLAIN], ["permissions", []], ["schedules", PLAIN], ["stats", []], ["log", PLAIN.slice(0, 1)], ["settings", []],
+  ];
+  for (const [place, texts] of places) {
     await page.goto(`${hive.address}/#/${place}`);
-    await page.locator("main").waitFor();
-    await eventually("it is loaded", async () => (await page.getByText("Loading").count()) === 0);
+    await loaded(page);
+    if (place === "messages") {
+      // All that there are, a page after the other.
+      const older = page.getByRole("button", { name: "Older" });
+      while ((await older.count()) > 0) {
+        const shown = await page.locator("li.message").count();
+        await older.click();
+        await eventually("older ones come", async () => (await page.locator("li.message").count()) !== shown);
+      }
+    }
     await unfold(page);
-    await quiet(page, place);
+    if (place === "") await page.locator(".fleet .links a").first().waitFor();
+    await quiet(page, `#/${place}`, texts);
   }
-  for (const tab of ["tasks", "notes"]) {
-    await page.getByRole("tab", { name: tab }).click();
-    await eventually("it is loaded", async () => (await page.getByText("Loading").count()) === 0);
+  await end();
+});
+
+test("nor on an agent's own page, in any tab", async () => {
+  const { page, end } = await watched(await hive.link());
+  for (const [number, text] of HOSTILE.entries()) {
+    const name = named(number);
+    const texts = PLAIN.includes(text) ? [text] : [];
+    await page.goto(`${hive.address}/#/agent/${name}`);
+    await page.getByRole("heading", { name, exact: true, level: 1 }).waitFor();
+    await page.locator(".row.end").first().waitFor();
     await unfold(page);
-    await quiet(page, tab);
+    assert.equal(await page.getByRole("region", { name: "Login" }).count(), number % 2, "the login is shown where one is needed");
+    await quiet(page, name, texts);
+    await page.getByRole("tab", { name: "tasks" }).click();
+    await page.locator("button.task").click();
+    await eventually("both tails are there", async () => (await page.locator(".tail").count()) === 2);
+    await unfold(page);
+    await quiet(page, `${name} tasks`, texts);
+    await page.getByRole("tab", { name: "statistics" }).click();
+    await page.getByRole("region", { name: "Turns, newest first" }).waitFor();
+    await quiet(page, `${name} statistics`, []);
+    await page.getByRole("tab", { name: "notes" }).click();
+    for (const file of ["note.md", "note.txt", fileName(number)]) {
+      await page.getByRole("button", { name: file, exact: true }).click();
+      await page.locator(".files > p.dim").waitFor();
+      await unfold(page);
+      await quiet(page, `${name} ${file}`, file === "note.md" ? [] : texts);
+      await page.locator(".crumbs").getByRole("button", { name: "/state" }).click();
+      await page.locator(".files table").waitFor();
+      assert.equal(await page.getByRole("button", { name: /^(etc|token)/ }).count(), 0, "links are not followed");
+    }
   }
-  await page.getByRole("button", { name: "all.md" }).click();
-  await page.locator(".markdown").last().waitFor();
-  await quiet(page, "a note");
-  assert.deepEqual(asked.filter((url) => !url.startsWith(hive.address)), [], "nothing was asked of anybody else");
-  assert.deepEqual(complaints.filter((line) => /Content Security|Trusted|error:/.test(line)), []);
-  // The text is there, as text.
+  await end();
+  // The same page stands alone on the agent's own port.
+  const own = await watched(await hive.link(named(0)));
+  await own.page.locator(".row.end").first().waitFor();
+  await unfold(own.page);
+  await quiet(own.page, "its own port", [HOSTILE[0] as string]);
+  await own.end();
+});
+
+test("nor as a refusal, and a thread is text too", async () => {
+  const { page, end } = await watched(await hive.link());
+  const text = HOSTILE.join("\n");
+  const harness = await hive.agent("fay");
+  await harness.ask("post_state", { turn_state: "idle", since: new Date().toISOString() });
+  const refused = harness.refuse(text);
+  await page.goto(`${hive.address}/#/agent/fay`);
+  await page.getByRole("button", { name: "Compact" }).click();
+  await refused;
+  await page.locator(".toast.bad", { hasText: HOSTILE[0] as string }).waitFor();
+  await quiet(page, "a refusal", PLAIN);
+  const { messages } = await hive.call("history", { with: named(0) });
+  await page.goto(`${hive.address}/#/thread/${messages[0].message_id}`);
+  await page.locator("li.message").nth(1).waitFor();
+  await unfold(page);
+  await quiet(page, "a thread", [HOSTILE[0] as string]);
+  await end();
+});
+
+test("nobody is called what would hurt", async () => {
+  const peer = hive.peer(named(0));
+  const labels: string[] = [];
+  for (const name of HOSTILE) {
+    for (const call of ["spawn", "request_spawn"]) assert.equal((await hive.call(call, { name, runtime: "none" })).ok, false, `${call} ${name}`);
+    await peer.ask("wake", { from: name, body: `woken by ${name}` }).then(() => labels.push(name), () => undefined);
+  }
+  peer.close();
+  assert.deepEqual(labels, ["constructor"], "a plain word");
+  const { page, end } = await watched(await hive.link());
   await page.goto(`${hive.address}/#/messages`);
-  await page.getByText(HOSTILE[0] as string).first().waitFor();
-  await page.context().close();
+  await page.getByText("woken by constructor").waitFor();
+  await quiet(page, "a label", labels);
+  await end();
 });
 
 test("the page's policy stops what would slip through", async () => {

@@ -29,6 +29,21 @@ export class Peer {
     return reply;
   }
 
+  /** Waits for requests of the host, as a harness that is connected does; what comes is left alone. */
+  wait(): void {
+    this.ask("control", { hello: true, wait_seconds: 180 }).catch(() => undefined);
+  }
+
+  /** Answers the next request of the host. */
+  async refuse(note: string): Promise<void> {
+    for (;;) {
+      const { requests } = await this.ask("control", { wait_seconds: 60 });
+      if (requests.length === 0) continue;
+      await this.ask("control", { done: requests.map((one: { request_id: number }) => ({ request_id: one.request_id, ok: false, note })) });
+      return;
+    }
+  }
+
   /** Posts events as this agent's harness would. */
   async post(...events: { kind: string; data: unknown }[]): Promise<void> {
     for (let at = 0; at < events.length; at += 500) {

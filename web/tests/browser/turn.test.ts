@@ -1,8 +1,10 @@
 // An agent at work: the real engine with a scripted model, watched and steered from the page.
 
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { type Browser, eventually, launch, live, open, type Page } from "./browser.ts";
+import { type Browser, launch, live, open, type Page } from "./browser.ts";
 import { Hive } from "./hive.ts";
 
 let hive: Hive;
@@ -26,17 +28,21 @@ async function say(text: string): Promise<void> {
   await page.keyboard.press("Enter");
 }
 
-const ends = (): Promise<number> => page.locator(".row.end").count();
+/** Waits until the turn whose beginning has these words is over: turns that somebody else began do not count. */
+async function ended(words: string): Promise<void> {
+  const begun = page.locator(".row.turn", { hasText: words }).last();
+  await begun.locator("xpath=following-sibling::div[contains(concat(' ', @class, ' '), ' end ')]").first().waitFor();
+}
 
-/** Does something that makes a turn, and waits for its end. */
-async function turn(work: () => Promise<void>): Promise<void> {
-  const before = await ends();
-  await work();
-  await eventually("the turn ends", async () => (await ends()) > before);
+/** Says something, and waits until the agent has dealt with it and is at rest. */
+async function turn(words: string): Promise<void> {
+  await say(words);
+  await ended(words);
+  await page.locator(".agent-header [data-state=idle]").waitFor();
 }
 
 test("D5 a message is sent and its turn watched live", async () => {
-  await turn(() => say("hello there"));
+  await turn("hello there");
   await page.getByText("◆ TURN ← operator").last().waitFor();
   await page.locator(".row.text", { hasText: "You said: hello there" }).waitFor();
   await page.locator(".row.end", { hasText: "✓ turn ok" }).last().waitFor();
@@ -44,7 +50,7 @@ test("D5 a message is sent and its turn watched live", async () => {
 });
 
 test("D5 a file that is written shows as a change, thinking is folded, and the note can be read", async () => {
-  await turn(() => say("remember the milk"));
+  await turn("remember the milk");
   const call = page.locator(".row.tool", { hasText: "Write" }).last();
   await call.locator("table.diff td.added", { hasText: "the milk" }).waitFor();
   await page.locator(".row.text", { hasText: "Done with" }).last().locator("strong").waitFor();
@@ -58,13 +64,18 @@ test("D5 a file that is written shows as a change, thinking is folded, and the n
 });
 
 test("B2 a background command shows as a task with its output", async () => {
-  await turn(() => say("run printf 'red \\033[31mink\\033[0m'; sleep 2; echo end-of-it"));
+  const go = join(hive.root, "go");
+  await turn(`run printf 'red \\033[31mink\\033[0m'; until [ -e ${go} ]; do sleep 0.1; done; echo end-of-it`);
   await page.getByRole("tab", { name: "tasks" }).click();
   await page.getByRole("button", { name: /printf/ }).click();
   await page.locator(".tail .ink-1", { hasText: "ink" }).waitFor();
+  writeFileSync(go, "");
   await page.locator(".tail", { hasText: "end-of-it" }).waitFor();
   await page.getByText("exit code 0").waitFor();
   await page.getByRole("tab", { name: "live" }).click();
+  // Its end wakes the agent: a turn that nobody here began, and that is over before the next test.
+  await ended("bash-task");
+  await page.locator(".agent-header [data-state=idle]").waitFor();
 });
 
 test("T17 T19 T23 the model, a new session and a compaction, by command and by button", async () => {
@@ -72,10 +83,11 @@ test("T17 T19 T23 the model, a new session and a compaction, by command and by b
   await page.locator(".facts", { hasText: "opus" }).waitFor();
   await page.getByRole("button", { name: "New session" }).click();
   await page.getByRole("button", { name: "Yes" }).click();
-  await page.getByText("The next turn begins a new session.").waitFor();
-  await turn(() => say("anew"));
+  await page.locator(".toast", { hasText: "The next turn begins a new session." }).waitFor();
+  await turn("anew");
   await say("/compact");
   await page.locator(".row.note", { hasText: "compacted" }).first().waitFor();
+  // The box takes the next line while the one before is still on its way.
   await say("/mdoel x");
   await page.getByText("There is no command /mdoel").waitFor();
   await page.getByLabel("Message to ada").fill("/help");
@@ -86,20 +98,19 @@ test("T17 T19 T23 the model, a new session and a compaction, by command and by b
 test("C18 a turn that takes too long is interrupted", async () => {
   await say("slowly please");
   await page.locator(".agent-header [data-state=thinking]").waitFor();
-  const before = await ends();
   await page.getByRole("button", { name: "Interrupt" }).click();
-  await eventually("the turn ends", async () => (await ends()) > before);
+  await ended("slowly please");
   await page.locator(".agent-header [data-state=idle]").waitFor();
 });
 
 test("the plug pulled: the page says so, comes back, and shows each event once", async () => {
-  await turn(() => say("before the fall"));
+  await turn("before the fall");
   await hive.kill();
   await page.locator(".link-state.lost").first().waitFor();
   await hive.launch();
   await live(page);
   await page.locator("[data-state=idle]").waitFor();
-  await turn(() => say("after the fall"));
+  await turn("after the fall");
   for (const text of ["before the fall", "after the fall"]) {
     assert.equal(await page.locator(".row.text", { hasText: `You said: ${text}` }).count(), 1, text);
   }

@@ -23,6 +23,13 @@ test("the first visit with the printed link shows what to do", async () => {
   await page.getByText("There are no agents yet.").waitFor();
   assert.match(await page.title(), /testhive/);
   assert.deepEqual(complaints, []);
+  // Nothing that a browser sends by itself, to this port or to another one of this host.
+  assert.deepEqual(await page.context().cookies(), []);
+  // The way back does not lead to the code.
+  await page.getByRole("link", { name: "Settings" }).click();
+  await page.goBack();
+  await live(page);
+  assert.ok(!page.url().includes("code"), page.url());
   // The session survives a reload: the code was used up, the token is kept.
   await page.reload();
   await live(page);

@@ -175,6 +175,8 @@ struct Agent<'a> {
     pid: Option<u32>,
     note: &'a str,
     stale: bool,
+    restarts: u32,
+    restarted_at: Option<Timestamp>,
 }
 
 impl<'a> From<&'a host::AgentRow> for Agent<'a> {
@@ -197,6 +199,8 @@ impl<'a> From<&'a host::AgentRow> for Agent<'a> {
             pid: row.pid,
             note: &row.note,
             stale: row.stale,
+            restarts: row.restarts,
+            restarted_at: row.restarted_at,
         }
     }
 }

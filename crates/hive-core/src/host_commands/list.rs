@@ -117,6 +117,8 @@ pub(crate) fn row(host: &Host, agent: AgentRecord, inbox: &InboxStatus) -> Agent
         status: stands.status,
         network: (agent.runtime != Runtime::None)
             .then(|| host.config.agents.network(own.network, agent.runtime)),
+        restarts: agent.run.restarts,
+        restarted_at: agent.run.restarted_at,
         runtime: agent.runtime,
         parent: agent.parent,
         unread: inbox.unread,

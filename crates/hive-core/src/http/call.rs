@@ -26,6 +26,14 @@ pub(super) async fn call(
         Ok(request) => request,
         Err(error) => return output::answer::<()>(Err(error)),
     };
+    // A page decides about what it showed; only the command line may decide unseen.
+    if let HostRequest::Approve(approve) = &request
+        && approve.hash.is_none()
+    {
+        let error = WireError::new(ErrorCode::BadRequest, "the approval is without its hash")
+            .hint("send the `hash` of what was shown, as `pending` tells it");
+        return output::answer::<()>(Err(error));
+    }
     let (reply, answer) = oneshot::channel();
     let tasks = site.host.tasks.clone();
     site.host.run(request, Page { tasks, reply });

@@ -3,7 +3,7 @@
 //! The answer is kept for ten minutes under the caller's token, the path and the key. A second
 //! request with the same key waits for the first and gets its answer; one with another body is
 //! refused. What is kept is bounded, and lost with the daemon: messages have their own `key`,
-//! which the store keeps.
+//! which the store keeps. A long answer is not kept: it is a list, and asking again does no harm.
 
 use std::{
     collections::VecDeque,
@@ -123,7 +123,8 @@ pub(super) async fn do_once(State(site): State<Site>, request: Request, next: Ne
         .await
         .clone();
     // A refusal for want of room or time says nothing about the request itself.
-    if kept.status.is_server_error() || kept.status == StatusCode::TOO_MANY_REQUESTS {
+    let is_passing = kept.status.is_server_error() || kept.status == StatusCode::TOO_MANY_REQUESTS;
+    if is_passing || kept.bytes.len() > MAX_ANSWER {
         site.answers.forget(name);
     }
     let mut response = (kept.status, kept.headers, kept.bytes).into_response();
@@ -136,9 +137,10 @@ pub(super) async fn do_once(State(site): State<Site>, request: Request, next: Ne
 
 async fn keep(response: Response) -> Kept {
     let (parts, body) = response.into_parts();
-    let (status, bytes) = match to_bytes(body, MAX_ANSWER).await {
+    // Answers are bounded by those who make them.
+    let (status, bytes) = match to_bytes(body, usize::MAX).await {
         Ok(bytes) => (parts.status, bytes),
-        Err(_) => (parts.status, Bytes::from_static(b"{\"ok\":true}")),
+        Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, Bytes::new()),
     };
     let mut headers = parts.headers;
     headers.remove(header::CONTENT_LENGTH);

@@ -103,7 +103,7 @@ pub(super) async fn icon(State(site): State<Site>, Asked(badge): Asked<Badge>) -
         // Drawn, not run: an agent's own mark may hold anything.
         (
             header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+            "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox",
         ),
     ];
     let mark = own.unwrap_or_else(|| mark.into_bytes());

@@ -35,8 +35,8 @@ pub(super) struct Task {
     /// The generation that the next two are about.
     generation: u32,
     ends: Ends,
-    /// No start before this.
-    not_before: Option<Instant>,
+    /// Set while it is to be started again after an end that nobody asked for.
+    pause: Option<Pause>,
     /// The generation whose run we watched: its end is news.
     watched: Option<Watched>,
 }
@@ -46,6 +46,14 @@ pub(super) struct Task {
 struct Watched {
     generation: u32,
     started_at: Timestamp,
+}
+
+/// The time between such an end and the next start.
+#[derive(Debug, Clone, Copy)]
+struct Pause {
+    /// Whose end it was: a newer wish waits for nothing.
+    generation: u32,
+    until: Instant,
 }
 
 /// What to wait for before the next look.
@@ -68,7 +76,7 @@ impl Task {
             post,
             generation: 0,
             ends: Ends::default(),
-            not_before: None,
+            pause: None,
             watched: None,
         }
     }
@@ -123,13 +131,17 @@ impl Task {
             }
             Action::Watch => self.watch(&agent, actual).await,
             Action::Stop => self.stop(&agent).await,
-            Action::Start => match self.not_before.filter(|at| *at > Instant::now()) {
-                Some(at) => {
-                    self.stand(Phase::Starting, &agent.run, None);
-                    Ok(Until::Time(at))
+            Action::Start => {
+                let generation = agent.run.generation;
+                self.pause = self.pause.filter(|pause| pause.generation == generation);
+                match self.pause.filter(|pause| pause.until > Instant::now()) {
+                    Some(pause) => {
+                        self.stand(Phase::Starting, &agent.run, None);
+                        Ok(Until::Time(pause.until))
+                    }
+                    None => self.start(&agent, actual.is_some()).await,
                 }
-                None => self.start(&agent, actual.is_some()).await,
-            },
+            }
         }
     }
 
@@ -204,8 +216,8 @@ impl Task {
         failpoint!("supervisor::started");
         match started {
             Ok(instance) => {
-                let data = json!({"pid": instance.pid(), "generation": instance.generation});
-                self.report("agent_started", data).await?;
+                let is_again = self.pause.take().is_some();
+                self.tell_of_start(&instance, is_again).await?;
                 let parts = &self.supervisor.parts;
                 parts
                     .revision
@@ -322,7 +334,10 @@ impl Task {
         let first = Duration::from_millis(config.restart_delay_ms.into());
         match self.ends.note(lasted, config.restarts, first) {
             Verdict::Again(pause) => {
-                self.not_before = Some(Instant::now() + pause);
+                self.pause = Some(Pause {
+                    generation: agent.run.generation,
+                    until: Instant::now() + pause,
+                });
                 self.say(|standing| standing.problem = problem.to_owned());
                 Ok(())
             }
@@ -333,11 +348,33 @@ impl Task {
         }
     }
 
+    /// Says that it was started, and counts it when nobody had asked for it: whoever hears of the
+    /// start finds it counted.
+    async fn tell_of_start(&self, instance: &Instance, is_again: bool) -> Result<(), Problem> {
+        let (name, generation) = (self.name.clone(), instance.generation);
+        let data = json!({"pid": instance.pid(), "generation": generation});
+        let told = self.supervisor.parts.broker.run(move |desk| {
+            desk.report_agent(&name, "agent_started", &data);
+            let run = desk.roster.find(name.as_str())?.run.clone();
+            // A newer wish has begun a count of its own.
+            if !is_again || run.generation != generation {
+                return Ok(());
+            }
+            let run = Run {
+                restarts: run.restarts.saturating_add(1),
+                restarted_at: Some(Timestamp::now()),
+                ..run
+            };
+            set_run(desk, &name, run).map(|_| ())
+        });
+        Ok(told.await?)
+    }
+
     /// Leaves the agent to the operator, with the reason; a start makes a new beginning.
     async fn give_up(&mut self, agent: &AgentRecord, problem: &str) -> Result<Until, Problem> {
         tracing::error!(agent = %self.name, problem, "given up");
         self.ends = Ends::default();
-        self.not_before = None;
+        self.pause = None;
         let (name, generation) = (self.name.clone(), agent.run.generation);
         let failure = text::shorten(problem, 2_000);
         let change = self.supervisor.parts.broker.run(move |desk| {

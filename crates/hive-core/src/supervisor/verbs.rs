@@ -60,6 +60,8 @@ impl Wish {
                 wanted: Wanted::Running,
                 failure: None,
                 generation: run.generation + 1,
+                restarts: 0,
+                restarted_at: None,
                 ..run
             },
         }
@@ -290,6 +292,8 @@ fn slow(standing: &Standing) -> WireError {
 
 #[cfg(test)]
 mod tests {
+    use hive_wire::Timestamp;
+
     use super::*;
 
     #[test]
@@ -321,6 +325,14 @@ mod tests {
         ] {
             assert_eq!(wish.applied(before.clone()), after, "{wish:?} {before:?}");
         }
+        let often = Run {
+            restarts: 5,
+            restarted_at: Some(Timestamp::from_millis(0)),
+            ..run(Running, Some("x"), 1)
+        };
+        let begun_anew = Wish::Start.applied(often.clone());
+        assert_eq!(begun_anew, run(Running, None, 2), "a count of its own");
+        assert_eq!(Wish::Stop.applied(often).restarts, 5, "until then it stays");
     }
     #[test]
     fn a_wish_is_fulfilled_overtaken_or_waited_for() {

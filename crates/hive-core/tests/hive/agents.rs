@@ -93,6 +93,8 @@ async fn c18_a_crashing_agent_is_started_again_and_then_given_up() {
         assert!(note.contains(word), "{word}: {note}");
     }
     assert_eq!(crew.runs("ada", 4).len(), 4, "once and three times again");
+    assert_eq!(failed["restarts"], 3);
+    assert!(failed["restarted_at"].is_string(), "{failed}");
     let listed = crew.hive.cli(&["list"]);
     assert!(listed.stderr.contains("out of bees"), "{}", listed.stderr);
     let output = crew.hive.cli(&["logs", "ada", "--output"]).stdout;
@@ -111,6 +113,8 @@ async fn c18_a_crashing_agent_is_started_again_and_then_given_up() {
     // What the host cannot limit may be said there.
     let note = mended["agent"]["note"].as_str().unwrap();
     assert!(!note.contains("code 3"), "{note}");
+    let mended = crew.agent("ada");
+    assert_eq!(mended["restarts"], 0, "somebody asked for it: {mended}");
 }
 
 #[tokio::test]
@@ -172,6 +176,9 @@ async fn c13_agents_outlive_the_daemon_and_are_adopted() {
     kill(pid);
     let runs = crew.runs("ada", 2);
     assert!(lives(runs[1]), "its new daemon looks after it");
+    eventually("that is counted", || crew.agent("ada")["restarts"] == 1);
+    crew.hive.restart().await.unwrap();
+    assert_eq!(crew.agent("ada")["restarts"], 1, "and not forgotten");
     crew.hive.cli_json(&["kill", "ada"]);
     assert!(!lives(runs[1]));
 }

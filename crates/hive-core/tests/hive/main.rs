@@ -39,5 +39,6 @@ mod up_native;
 mod walk;
 mod web;
 mod web_api;
+mod web_attacks;
 mod web_events;
 mod wire;

@@ -78,7 +78,7 @@ impl Page {
 }
 
 /// The address and the code of a new link.
-fn link(hive: &TestHive, args: &[&str]) -> (String, String) {
+pub(crate) fn link(hive: &TestHive, args: &[&str]) -> (String, String) {
     let link = hive.cli_json(args);
     let url = link["url"]
         .as_str()
@@ -99,7 +99,7 @@ pub(crate) fn post_to(address: &str, path: &str, headers: &[&str], body: &Value)
     )
 }
 
-fn post_raw(address: &str, path: &str, headers: &[&str], body: &[u8]) -> (u16, Value) {
+pub(crate) fn post_raw(address: &str, path: &str, headers: &[&str], body: &[u8]) -> (u16, Value) {
     let headers: String = headers
         .iter()
         .map(|header| format!("{header}\r\n"))
@@ -272,10 +272,16 @@ async fn web_every_route_is_documented_and_none_is_open() {
                     continue;
                 }
                 let host = format!("Host: {}", page.address);
-                let (code, answer) = if method == "get" {
-                    parse(&get(&page.address, &real, &[&host]))
-                } else {
-                    post_to(&page.address, &real, &[], &json!({}))
+                let (code, answer) = match method.as_str() {
+                    "get" => parse(&get(&page.address, &real, &[&host])),
+                    "post" => post_to(&page.address, &real, &[], &json!({})),
+                    other => {
+                        let method = other.to_uppercase();
+                        let request = format!(
+                            "{method} {real} HTTP/1.1\r\n{host}\r\nConnection: close\r\n\r\n"
+                        );
+                        parse(&exchange(&page.address, &request))
+                    }
                 };
                 assert_eq!(code, 401, "{method} {path}");
                 assert_eq!(answer["error"]["code"], "denied", "{method} {path}");

@@ -70,6 +70,19 @@ async fn web_a_post_with_a_key_is_done_once() {
 }
 
 #[tokio::test]
+async fn web_a_long_answer_comes_whole_with_a_key_too() {
+    let hive = hive(&["ada"]).await;
+    let page = Page::dashboard(&hive);
+    let body = "x".repeat(100_000);
+    hive.send("ada", "operator", &body);
+    for _ in 0..2 {
+        let (code, inbox) = page.keyed("k", "/api/call", &json!({"cmd":"inbox"}));
+        assert_eq!(code, 200, "{inbox}");
+        assert_eq!(inbox["messages"][0]["body"], json!(body), "it is there");
+    }
+}
+
+#[tokio::test]
 async fn web_errors_are_problem_documents() {
     let hive = hive(&["ada"]).await;
     let page = Page::dashboard(&hive);

@@ -39,6 +39,10 @@ pub struct Run {
     pub failure: Option<String>,
     /// The last message that told it of a start.
     pub notice: Option<MessageId>,
+    /// How often the host started it again by itself in this generation.
+    pub restarts: u32,
+    /// When it last did.
+    pub restarted_at: Option<Timestamp>,
 }
 
 /// Whether an agent should run.
@@ -73,7 +77,8 @@ impl Wanted {
 }
 
 const COLUMNS: &str = "SELECT name, parent, runtime, port, created_at, \
-                       wanted, engine, model, generation, failure, notice FROM agents";
+                       wanted, engine, model, generation, failure, notice, \
+                       restarts, restarted_at FROM agents";
 
 impl Tx<'_> {
     /// Registers an agent that should not run yet. One that was destroyed comes back with the date
@@ -98,7 +103,8 @@ impl Tx<'_> {
             "INSERT INTO agents (name, parent, runtime, port, created_at) VALUES (?1,?2,?3,?4,?5) \
              ON CONFLICT (name) DO UPDATE SET parent = excluded.parent, \
              runtime = excluded.runtime, port = excluded.port, destroyed_at = NULL, \
-             wanted = 0, engine = '', model = '', generation = generation + 1, failure = NULL",
+             wanted = 0, engine = '', model = '', generation = generation + 1, failure = NULL, \
+             restarts = 0, restarted_at = NULL",
             params![
                 name.as_str(),
                 parent.map(AgentName::as_str),
@@ -120,7 +126,8 @@ impl Tx<'_> {
     pub fn set_run(&mut self, name: &AgentName, run: &Run) -> Result<(), Refusal> {
         let changed = self.conn.execute(
             "UPDATE agents SET wanted = ?2, engine = ?3, model = ?4, generation = ?5, \
-             failure = ?6, notice = ?7 WHERE name = ?1 AND destroyed_at IS NULL",
+             failure = ?6, notice = ?7, restarts = ?8, restarted_at = ?9 \
+             WHERE name = ?1 AND destroyed_at IS NULL",
             params![
                 name.as_str(),
                 run.wanted.code(),
@@ -128,7 +135,9 @@ impl Tx<'_> {
                 run.model,
                 run.generation,
                 run.failure,
-                run.notice.map(|notice| notice.0)
+                run.notice.map(|notice| notice.0),
+                run.restarts,
+                run.restarted_at.map(Timestamp::millis)
             ],
         )?;
         if changed == 0 {
@@ -220,6 +229,8 @@ fn record_from(row: &Row<'_>) -> rusqlite::Result<AgentRecord> {
             generation: row.get(8)?,
             failure: row.get(9)?,
             notice: row.get::<_, Option<i64>>(10)?.map(MessageId),
+            restarts: row.get(11)?,
+            restarted_at: row.get::<_, Option<i64>>(12)?.map(Timestamp::from_millis),
         },
     })
 }

@@ -31,6 +31,7 @@ pub const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0008_packed_correspondence.sql"),
     include_str!("migrations/0009_redo.sql"),
     include_str!("migrations/0010_context_by_day.sql"),
+    include_str!("migrations/0011_restarts.sql"),
 ];
 
 /// The format that the redo journal came with.

@@ -95,6 +95,11 @@ const SAMPLES: &[&str] = &[
        VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3);
      INSERT INTO turn_totals VALUES (1, 'ada', 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8);
      INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
+    "INSERT INTO meta VALUES ('hive_id', '00112233445566778899aabbccddeeff'), \
+       ('indexed_messages', 0);
+     INSERT INTO agents (name, runtime, port, created_at, wanted, engine, generation, restarts, \
+       restarted_at) VALUES ('ada', 'process', 8000, 5, 1, 'claude', 3, 2, 9);
+     INSERT INTO reminders (agent, body, due_at) VALUES ('ada', 'soon', 7);",
 ];
 
 /// Makes a database of an earlier format with rows in it, and leaves it where the hive looks.

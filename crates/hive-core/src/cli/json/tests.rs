@@ -43,6 +43,8 @@ fn history_row() -> host::HistoryRow {
 fn agent_row() -> host::AgentRow {
     host::AgentRow {
         stale: false,
+        restarts: 2,
+        restarted_at: Some(time(0)),
         links: Vec::new(),
         name: "ada".parse().unwrap(),
         state: AgentState::External,
@@ -63,7 +65,7 @@ fn agent_row() -> host::AgentRow {
     }
 }
 
-const AGENT: &str = r#"{"name":"ada","state":"external","status":"reading","runtime":"none","network":null,"engine":"","model":"","parent":"ruth","unread":2,"inflight":1,"port":8100,"address":"ada","socket":"/r/mcp.sock","created_at":"2023-11-14T22:13:20.000Z","pid":7,"note":"why","stale":false}"#;
+const AGENT: &str = r#"{"name":"ada","state":"external","status":"reading","runtime":"none","network":null,"engine":"","model":"","parent":"ruth","unread":2,"inflight":1,"port":8100,"address":"ada","socket":"/r/mcp.sock","created_at":"2023-11-14T22:13:20.000Z","pid":7,"note":"why","stale":false,"restarts":2,"restarted_at":"2023-11-14T22:13:20.000Z"}"#;
 const ROW: &str = r#"{"id":"5","from":"ada","to":"operator","state":"dead","deliveries":2,"turn":null,"sent_at":"2023-11-14T22:13:20.000Z","acked_at":null,"body":"hello","in_reply_to":"4"}"#;
 
 #[track_caller]
