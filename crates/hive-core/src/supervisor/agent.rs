@@ -35,8 +35,8 @@ pub(super) struct Task {
     /// The generation that the next two are about.
     generation: u32,
     ends: Ends,
-    /// Set while it is to be started again after an end that nobody asked for.
-    pause: Option<Pause>,
+    /// Set while it is to be started again after an end that nobody asked for: not before this.
+    pause_until: Option<Instant>,
     /// The generation whose run we watched: its end is news.
     watched: Option<Watched>,
 }
@@ -46,14 +46,6 @@ pub(super) struct Task {
 struct Watched {
     generation: u32,
     started_at: Timestamp,
-}
-
-/// The time between such an end and the next start.
-#[derive(Debug, Clone, Copy)]
-struct Pause {
-    /// Whose end it was: a newer wish waits for nothing.
-    generation: u32,
-    until: Instant,
 }
 
 /// What to wait for before the next look.
@@ -76,7 +68,7 @@ impl Task {
             post,
             generation: 0,
             ends: Ends::default(),
-            pause: None,
+            pause_until: None,
             watched: None,
         }
     }
@@ -110,7 +102,7 @@ impl Task {
             // Who asks for a new beginning does not wait for what went wrong before.
             self.generation = agent.run.generation;
             self.ends = Ends::default();
-            self.not_before = None;
+            self.pause_until = None;
         }
         let name = self.name.clone();
         let actual = self
@@ -131,17 +123,13 @@ impl Task {
             }
             Action::Watch => self.watch(&agent, actual).await,
             Action::Stop => self.stop(&agent).await,
-            Action::Start => {
-                let generation = agent.run.generation;
-                self.pause = self.pause.filter(|pause| pause.generation == generation);
-                match self.pause.filter(|pause| pause.until > Instant::now()) {
-                    Some(pause) => {
-                        self.stand(Phase::Starting, &agent.run, None);
-                        Ok(Until::Time(pause.until))
-                    }
-                    None => self.start(&agent, actual.is_some()).await,
+            Action::Start => match self.pause_until.filter(|at| *at > Instant::now()) {
+                Some(at) => {
+                    self.stand(Phase::Starting, &agent.run, None);
+                    Ok(Until::Time(at))
                 }
-            }
+                None => self.start(&agent, actual.is_some()).await,
+            },
         }
     }
 
@@ -216,7 +204,7 @@ impl Task {
         failpoint!("supervisor::started");
         match started {
             Ok(instance) => {
-                let is_again = self.pause.take().is_some();
+                let is_again = self.pause_until.take().is_some();
                 self.tell_of_start(&instance, is_again).await?;
                 let parts = &self.supervisor.parts;
                 parts
@@ -334,10 +322,7 @@ impl Task {
         let first = Duration::from_millis(config.restart_delay_ms.into());
         match self.ends.note(lasted, config.restarts, first) {
             Verdict::Again(pause) => {
-                self.pause = Some(Pause {
-                    generation: agent.run.generation,
-                    until: Instant::now() + pause,
-                });
+                self.pause_until = Some(Instant::now() + pause);
                 self.say(|standing| standing.problem = problem.to_owned());
                 Ok(())
             }
@@ -374,7 +359,7 @@ impl Task {
     async fn give_up(&mut self, agent: &AgentRecord, problem: &str) -> Result<Until, Problem> {
         tracing::error!(agent = %self.name, problem, "given up");
         self.ends = Ends::default();
-        self.pause = None;
+        self.pause_until = None;
         let (name, generation) = (self.name.clone(), agent.run.generation);
         let failure = text::shorten(problem, 2_000);
         let change = self.supervisor.parts.broker.run(move |desk| {
