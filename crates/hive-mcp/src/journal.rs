@@ -15,7 +15,7 @@ use std::{
 
 use hive_wire::{Timestamp, text};
 use rmcp::model::{JsonObject, RequestId};
-use serde_json::json;
+use serde::Serialize;
 
 /// How long the file may become.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -35,6 +35,28 @@ pub(crate) enum Ending<'a> {
     Ok,
     Failed(&'a str),
     Cancelled,
+}
+
+/// The line before a call.
+#[derive(Serialize)]
+struct Begun<'a> {
+    at: Timestamp,
+    server: &'static str,
+    request: &'a RequestId,
+    call: &'a str,
+    args: &'a str,
+}
+
+/// The line after it.
+#[derive(Serialize)]
+struct Ended<'a> {
+    at: Timestamp,
+    server: &'static str,
+    request: &'a RequestId,
+    done: &'a str,
+    outcome: &'static str,
+    why: &'a str,
+    ms: u64,
 }
 
 impl Journal {
@@ -67,13 +89,13 @@ impl Journal {
         let tool = text::shorten(tool, 64);
         let agent = &self.agent;
         tracing::info!(server = self.server, agent, %request, %tool, %args, "call");
-        self.keep(&json!({
-            "at": Timestamp::now(),
-            "server": self.server,
-            "request": request,
-            "call": tool,
-            "args": args,
-        }));
+        self.keep(&Begun {
+            at: Timestamp::now(),
+            server: self.server,
+            request,
+            call: &tool,
+            args: &args,
+        });
     }
 
     pub(crate) fn ends(
@@ -92,21 +114,23 @@ impl Journal {
         let tool = text::shorten(tool, 64);
         let agent = &self.agent;
         tracing::info!(server = self.server, agent, %request, %tool, outcome, %why, ?took, "done");
-        self.keep(&json!({
-            "at": Timestamp::now(),
-            "server": self.server,
-            "request": request,
-            "done": tool,
-            "outcome": outcome,
-            "why": why,
-            "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        }));
+        self.keep(&Ended {
+            at: Timestamp::now(),
+            server: self.server,
+            request,
+            done: &tool,
+            outcome,
+            why: &why,
+            ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        });
     }
 
-    fn keep(&self, line: &serde_json::Value) {
+    fn keep(&self, line: &impl Serialize) {
         let Some(page) = &self.file else { return };
+        let mut line = serde_json::to_string(line).unwrap_or_default();
+        line.push('\n');
         let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = page.write(&format!("{line}\n")) {
+        if let Err(error) = page.write(&line) {
             tracing::warn!(%error, path = %page.path.display(), "cannot write the journal");
             page.file = None;
         }
@@ -146,6 +170,8 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
