@@ -8,6 +8,11 @@ import { refresh, rootAgent } from "./store.ts";
 
 const RUNNING = new Set(["idle", "thinking", "compacting", "rate_limited", "needs_login", "starting", "paused"]);
 
+/** Whether there is something to stop. */
+export function isRunning(agent: AgentRow): boolean {
+  return RUNNING.has(agent.state);
+}
+
 export function AgentButtons({ agent }: { agent: AgentRow }) {
   const then = (): void => refresh("state");
   const { name, state } = agent;
@@ -19,7 +24,7 @@ export function AgentButtons({ agent }: { agent: AgentRow }) {
       </div>
     );
   }
-  if (!RUNNING.has(state)) {
+  if (!isRunning(agent)) {
     return (
       <div class="buttons">
         <Action run={() => hive.start(name).then(then)} class="small primary">{word("Start")}</Action>

@@ -10,7 +10,8 @@ import { dollars } from "../ui/numbers.ts";
 import { word } from "../ui/settings.ts";
 import { Ago } from "../ui/time.tsx";
 import { hive } from "./api.ts";
-import { AgentButtons } from "./agent-buttons.tsx";
+import { AgentButtons, isRunning } from "./agent-buttons.tsx";
+import { StopAll } from "./stop-all.tsx";
 import { agents, refresh } from "./store.ts";
 
 /** What is on the page at once. */
@@ -143,6 +144,7 @@ export function Fleet() {
             {word("Update all")}
           </Action>
         )}
+        {all.some(isRunning) && <StopAll class="small" />}
       </h2>
       <Many />
       {all.length === 0 ? (

@@ -102,7 +102,7 @@ export function Dashboard() {
     ...(agents.value ?? []).map(({ name }) => ({ label: `Agent ${name}`, go: () => (location.hash = `#/agent/${name}`) })),
     { label: "Pause all", go: () => void hive.pause().then(() => refresh("state"), complain) },
     { label: "Resume all", go: () => void hive.resume().then(() => refresh("state"), complain) },
-    { label: "Emergency stop …", go: () => (location.hash = "#/settings") },
+    { label: "Emergency stop …", go: () => (location.hash = "#/settings") }, // It asks first.
   ];
   return (
     <div class={agent === undefined ? "" : "with-agent"}>

@@ -9,6 +9,7 @@ import { Action } from "../ui/action.tsx";
 import { colours, spelling } from "../ui/settings.ts";
 import { complain } from "../ui/toasts.tsx";
 import { hive } from "./api.ts";
+import { StopAll } from "./stop-all.tsx";
 import { info, refresh } from "./store.ts";
 
 function Looks() {
@@ -73,14 +74,7 @@ function WholeHive() {
       <div class="buttons">
         <Action run={() => hive.pause().then(then)} done="No further turn begins." title="Running turns end first; mail waits">Pause all</Action>
         <Action run={() => hive.resume().then(then)} done="Turns begin again.">Resume all</Action>
-        <Action
-          class="danger"
-          confirm="Stop every agent now? Their mail waits, and running turns are given back."
-          done="All agents are stopped."
-          run={() => hive.stopAll().then(then)}
-        >
-          Emergency stop
-        </Action>
+        <StopAll />
       </div>
       <div class="buttons">
         <Action confirm="Sign this browser out?" run={() => post("/api/logout").finally(() => leave("You signed out."))}>Sign out</Action>

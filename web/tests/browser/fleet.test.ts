@@ -53,3 +53,22 @@ test("C18 restarts that nobody asked for are counted in the table, and a start b
   await eventually("somebody asked for it", async () => (await cell("bob").innerText()) === "0");
   await page.context().close();
 });
+
+test("C18 an emergency stop on the overview ends every agent, after a question, and each can be started again", async () => {
+  const { page } = await open(browser, await hive.link());
+  await live(page);
+  const row = (name: string) => page.locator("table.fleet tr", { hasText: name });
+  const stop = page.getByRole("button", { name: "Emergency stop" });
+  await stop.click();
+  await page.getByRole("button", { name: "No" }).click();
+  assert.match(await row("ada").innerText(), /Stop/, "asked, and not done");
+  await stop.click();
+  await page.getByRole("button", { name: "Yes" }).click();
+  for (const name of ["ada", "bob"]) await row(name).getByRole("button", { name: "Start" }).waitFor();
+  await eventually("there is nothing left to stop", async () => (await stop.count()) === 0);
+  const running = (await hive.call("list")).agents.filter((one: { pid?: number }) => one.pid !== undefined && one.pid !== null);
+  assert.deepEqual(running, []);
+  await row("ada").getByRole("button", { name: "Start" }).click();
+  await row("ada").getByRole("button", { name: "Restart" }).waitFor();
+  await page.context().close();
+});
