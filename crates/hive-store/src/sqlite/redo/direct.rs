@@ -62,6 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::print_stderr, reason = "a test that was skipped says so")]
     fn sectors_of_any_number_are_written_where_they_belong() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
