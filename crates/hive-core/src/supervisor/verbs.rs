@@ -45,6 +45,8 @@ impl Wish {
 
     fn applied(self, run: Run) -> Run {
         match self {
+            // Stopped is what it will be, and more than that was asked for.
+            Self::Stop if run.wanted == Wanted::Gone => run,
             Self::Stop => Run {
                 wanted: Wanted::Stopped,
                 failure: None,
@@ -321,6 +323,7 @@ mod tests {
                 run(Stopped, None, 1),
             ),
             (Wish::Destroy, run(Running, None, 1), run(Gone, None, 1)),
+            (Wish::Stop, run(Gone, None, 1), run(Gone, None, 1)),
             (Wish::Start, run(Gone, None, 1), run(Running, None, 2)),
         ] {
             assert_eq!(wish.applied(before.clone()), after, "{wish:?} {before:?}");
