@@ -256,8 +256,7 @@ impl Store {
     /// Runs one operation in a group of its own.
     ///
     /// # Errors
-    /// Those of [`Group::commit`]; the operation's own refusal is the inner
-    /// result.
+    /// Those of [`Group::commit`]; the operation's own refusal is the inner result.
     pub fn one<T>(
         &mut self,
         now: Timestamp,

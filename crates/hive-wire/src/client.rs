@@ -241,9 +241,10 @@ impl Shared {
     ) -> Result<Option<Reply>, ClientError> {
         let deadline = deadline(timeout);
         // These are ready at once nearly always, and then no timer is set.
-        let Ok(_slot) = timeout_at(deadline, self.slots.acquire()).await else {
+        let Ok(slot) = timeout_at(deadline, self.slots.acquire()).await else {
             return Ok(None);
         };
+        let _slot = slot.expect("nobody closes this semaphore");
         loop {
             let Ok(found) = timeout_at(deadline, self.connection()).await else {
                 return Ok(None);
