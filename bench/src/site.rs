@@ -15,8 +15,9 @@ use std::{
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 
-/// Every call that asks the kernel to make file data durable.
-const SYNCS: &str = "fdatasync,fsync,sync_file_range,msync,syncfs";
+/// Every call that asks the kernel to make file data durable. A `pwritev2` here is one that syncs:
+/// no peer has another use for it.
+const SYNCS: &str = "fdatasync,fsync,sync_file_range,msync,syncfs,pwritev2";
 
 #[derive(Debug)]
 pub(crate) struct Site {

@@ -12,14 +12,17 @@
 
 mod agents;
 mod approvals;
+mod backlog;
 mod behind;
 mod books;
 mod checkpoint;
 mod command_keys;
 mod correspondence;
+mod database;
 mod guard;
 mod lock;
 mod mail;
+mod on_demand;
 mod open;
 mod pauses;
 mod permissions;
@@ -30,10 +33,13 @@ mod reminders;
 mod reports;
 mod retention;
 mod schedules;
+mod settler;
 mod spend;
 mod transient;
 mod turns;
 mod wal;
+
+use std::sync::Arc;
 
 use hive_wire::Timestamp;
 use rusqlite::Connection;
@@ -54,8 +60,11 @@ pub use schedules::{Firing, NewSchedule, Schedule};
 pub use spend::{BudgetDay, CallCost};
 
 use crate::Refusal;
+use backlog::Backlog;
 use books::Books;
-use redo::{Changes, Journal, Statement, Value};
+use on_demand::OnDemand;
+use redo::{Journal, Statement, Value};
+use settler::Settler;
 
 /// The oldest SQLite that is known to keep a WAL intact when several connections use it.
 pub const MIN_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
@@ -153,10 +162,12 @@ pub(crate) fn is_disk_full(error: &rusqlite::Error) -> bool {
 /// The writing half: the only one that changes the database.
 #[derive(Debug)]
 pub struct Store {
-    conn: Connection,
+    /// Ends before the rest does: it works with what lies in the backlog.
+    settler: Option<Settler>,
+    on_demand: OnDemand,
+    backlog: Arc<Backlog>,
     books: Books,
-    guard: guard::Guard,
-    checkpointer: checkpoint::Checkpointer,
+    guard: Arc<guard::Guard>,
     limits: open::Limits,
     journal: Journal,
     behind: behind::Writing,
@@ -166,27 +177,17 @@ impl Store {
     /// Begins a group: everything until its commit becomes durable together or not at all. `now`
     /// is the time that every operation of the group is stamped with.
     pub fn begin(&mut self, now: Timestamp) -> Group<'_> {
-        self.journal.changes.clear();
+        self.on_demand.begin_group();
         Group {
             store: self,
             now,
-            has_begun: false,
-            failed: None,
             is_over: false,
         }
     }
 
-    /// Groups that are durable and not committed share SQLite's transaction with the next one.
-    fn begin_transaction(&self) -> rusqlite::Result<()> {
-        if self.conn.is_autocommit() {
-            self.conn.prepare_cached("BEGIN")?.execute([])?;
-        }
-        Ok(())
-    }
-
     /// How many groups are durable in the redo journal only.
     pub fn behind(&self) -> u32 {
-        self.journal.behind()
+        self.behind.count()
     }
 
     /// Lets SQLite commit what [`Group::make_durable`] left to it, so that readers see it.
@@ -195,43 +196,28 @@ impl Store {
     /// [`StoreError::DiskFull`] when it is to be tried again; any other error is final. Whatever was
     /// acknowledged is safe in the journal.
     pub fn settle(&mut self) -> Result<(), StoreError> {
-        if self.journal.behind() == 0 {
-            return Ok(());
-        }
-        crate::failpoint!("store::before_settle");
-        if let Err(error) = self.commit_all(self.journal.number(), false) {
-            return Err(self.after_failure(error));
-        }
-        crate::failpoint!("store::after_settle");
-        Ok(())
+        self.backlog.settle()
     }
 
-    /// How readers that find the store behind ask for [`Self::settle`].
-    pub fn settle_when_asked(&self, ask: impl Fn() + Send + Sync + 'static) {
-        self.behind.ask_by(Box::new(ask));
-    }
-
-    /// Commits the open transaction as everything up to group `number`.
-    fn commit_all(&mut self, number: i64, sync: bool) -> Result<(), StoreError> {
-        let commit = || -> rusqlite::Result<()> {
-            let mut note = self.conn.prepare_cached("UPDATE redo SET number = ?1")?;
-            note.execute([number])?;
-            self.conn.prepare_cached("COMMIT")?.execute([]).map(|_| ())
-        };
-        commit().map_err(store_error)?;
-        if sync {
-            self.guard.sync_log()?;
-        }
-        self.journal.committed(number, sync);
-        self.guard.after_commit(sync)?;
-        self.behind.committed(number);
-        self.checkpointer.after_commit(&self.conn, &self.guard);
+    /// Does the same from a thread of its own from now on, a few milliseconds after there is
+    /// something to do, or as soon as a reader asks. Should it fail, `on_failure` is called, and the
+    /// next group says how.
+    ///
+    /// # Errors
+    /// When no thread can be made.
+    pub fn settle_in_background(
+        &mut self,
+        on_failure: impl FnOnce() + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let behind = Arc::clone(&self.behind.0);
+        let settler = Settler::start(Arc::clone(&self.backlog), behind, on_failure)?;
+        self.settler = Some(settler);
         Ok(())
     }
 
     /// Goes back to what is durable. A store that is full and cannot even do that has failed.
     fn after_failure(&mut self, error: StoreError) -> StoreError {
-        let Err(worse) = self.back_to_durable() else {
+        let Err(worse) = self.on_demand.roll_back() else {
             return error;
         };
         tracing::error!(error = %worse, "cannot undo what failed");
@@ -239,18 +225,6 @@ impl Store {
             return StoreError::Sqlite(lost_transaction());
         }
         error
-    }
-
-    /// Undoes what is not durable.
-    fn back_to_durable(&mut self) -> Result<(), StoreError> {
-        if !self.conn.is_autocommit() {
-            self.conn.execute_batch("ROLLBACK")?;
-        }
-        if self.journal.behind() > 0 {
-            self.conn.execute_batch("BEGIN")?;
-            self.journal.replay_behind(&self.conn)?;
-        }
-        Ok(())
     }
 
     /// Runs one operation in a group of its own.
@@ -273,17 +247,13 @@ impl Store {
     /// # Errors
     /// When the last checkpoint fails; nothing is lost then, the log is read at the next start.
     pub fn close(mut self) -> Result<(), StoreError> {
+        self.settler = None;
+        if let Some(failure) = self.backlog.failure() {
+            return Err(failure);
+        }
         self.settle()?;
-        let Self {
-            conn,
-            guard,
-            checkpointer,
-            ..
-        } = self;
-        checkpointer.stop();
-        guard.finish(&conn)?;
-        open::keep_log_on_close(&conn, false)?;
-        conn.close().map_err(|(_, error)| error.into())
+        let (database, _) = self.backlog.take()?;
+        database.close()
     }
 }
 
@@ -292,9 +262,6 @@ impl Store {
 pub struct Group<'s> {
     store: &'s mut Store,
     now: Timestamp,
-    /// Whether SQLite's transaction is open: what only looks at what is in memory needs none.
-    has_begun: bool,
-    failed: Option<rusqlite::Error>,
     is_over: bool,
 }
 
@@ -309,14 +276,14 @@ impl Group<'_> {
         operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let mut tx = self.begin_operation()?;
-        let before = tx.conn.total_changes();
-        tx.conn.prepare_cached("SAVEPOINT operation")?.execute([])?;
+        let savepoint = tx.conn()?.prepare_cached("SAVEPOINT operation");
+        savepoint?.execute([])?;
         let outcome = operation(&mut tx);
-        match self.end_operation(outcome.is_ok(), before) {
+        match self.end_operation(outcome.is_ok()) {
             Ok(()) => outcome,
             Err(lost) => {
                 let refusal = outcome.err().unwrap_or(Refusal::Sqlite(lost_transaction()));
-                self.failed = Some(match &refusal {
+                self.store.on_demand.fail(match &refusal {
                     Refusal::Sqlite(error) => same_failure(error),
                     _ => lost,
                 });
@@ -326,8 +293,9 @@ impl Group<'_> {
     }
 
     /// Runs an operation that refuses before it writes, as those of [`Mail`](crate::Mail) do. It
-    /// needs no savepoint, which would copy every page that the operation touches. Should it fail
-    /// after it wrote something all the same, the group as a whole is undone, never a part of it.
+    /// needs no savepoint, which would copy every page that the operation touches, and SQLite only
+    /// when something has to be looked up. Should it fail after SQLite wrote something all the same,
+    /// the group as a whole is undone, never a part of it.
     ///
     /// # Errors
     /// Those of [`Self::run`].
@@ -336,61 +304,55 @@ impl Group<'_> {
         operation: impl FnOnce(&mut Tx<'_>) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let mut tx = self.begin_operation()?;
-        let before = tx.conn.total_changes();
         let outcome = operation(&mut tx);
-        let conn = &self.store.conn;
-        let is_gone = conn.is_autocommit();
-        let rows = conn.total_changes() - before;
+        let on_demand = &self.store.on_demand;
+        let is_gone = on_demand.is_gone();
         if let Err(refusal) = &outcome {
-            if is_gone || rows > 0 {
-                self.failed = Some(match refusal {
+            if is_gone || on_demand.has_written() {
+                on_demand.fail(match refusal {
                     Refusal::Sqlite(error) => same_failure(error),
                     _ => lost_transaction(),
                 });
             }
+            on_demand.undo_operation();
             self.store.books.undo_operation();
-            self.store.journal.changes.undo_operation();
         } else if is_gone {
-            self.failed = Some(lost_transaction());
+            on_demand.fail(lost_transaction());
             return Err(Refusal::Sqlite(lost_transaction()));
         } else {
-            self.store.journal.changes.keep_operation(rows);
+            on_demand.keep_operation();
         }
         outcome
     }
 
     fn begin_operation(&mut self) -> Result<Tx<'_>, Refusal> {
-        if self.failed.is_some() {
+        let store = &mut *self.store;
+        if store.on_demand.has_failed() {
             return Err(Refusal::Sqlite(lost_transaction()));
         }
-        if !self.has_begun {
-            self.store.begin_transaction()?;
-            self.has_begun = true;
-        }
-        self.store.books.begin_operation();
-        self.store.journal.changes.begin_operation();
+        store.books.begin_operation();
+        store.on_demand.begin_operation();
         Ok(Tx {
-            conn: &self.store.conn,
-            books: &mut self.store.books,
-            limits: &self.store.limits,
-            changes: &mut self.store.journal.changes,
+            on_demand: &store.on_demand,
+            books: &mut store.books,
+            limits: &store.limits,
             now: self.now,
         })
     }
 
     /// Keeps or undoes the operation that ran; an error when the transaction itself is gone.
-    fn end_operation(&mut self, keep: bool, before: u64) -> rusqlite::Result<()> {
-        let changes = &mut self.store.journal.changes;
-        let conn = &self.store.conn;
-        if conn.is_autocommit() {
+    fn end_operation(&mut self, keep: bool) -> rusqlite::Result<()> {
+        let on_demand = &self.store.on_demand;
+        if on_demand.is_gone() {
             // SQLite rolled everything back by itself, as it may when the disk is full. An
             // operation that took no notice of it must not run outside of a transaction.
             return Err(lost_transaction());
         }
+        let conn = on_demand.conn()?;
         if keep {
-            changes.keep_operation(conn.total_changes() - before);
+            on_demand.keep_operation();
         } else {
-            changes.undo_operation();
+            on_demand.undo_operation();
             self.store.books.undo_operation();
             conn.prepare_cached("ROLLBACK TO operation")?.execute([])?;
         }
@@ -424,11 +386,12 @@ impl Group<'_> {
         how: impl FnOnce(&mut Self) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.is_over = true;
-        let result = match self.failed.take() {
-            Some(error) => Err(store_error(error)),
+        let failed = self.store.on_demand.failure().map(store_error);
+        let result = match failed.or_else(|| self.store.backlog.failure()) {
+            Some(error) => Err(error),
             None => how(&mut self),
         };
-        match result {
+        let result = match result {
             Ok(()) => {
                 self.store.books.keep();
                 Ok(())
@@ -437,36 +400,47 @@ impl Group<'_> {
                 self.store.books.undo_group();
                 Err(self.store.after_failure(error))
             }
-        }
+        };
+        self.store.on_demand.end_group();
+        result
+    }
+
+    /// Ends a group that changed nothing.
+    fn leave(&mut self) -> Result<(), StoreError> {
+        let database = self.store.on_demand.database();
+        database.map_or(Ok(()), |database| database.leave())
     }
 
     fn try_commit(&mut self) -> Result<(), StoreError> {
         crate::failpoint!("store::before_commit");
         let store = &mut *self.store;
-        let behind = store.journal.behind();
-        if store.journal.changes.are_none() && behind == 0 {
-            if self.has_begun {
-                store.conn.prepare_cached("COMMIT")?.execute([])?;
-            }
-            return Ok(());
+        if store.on_demand.changes().are_none() && store.behind.count() == 0 {
+            return self.leave();
         }
-        store.commit_all(store.journal.number() + 1, true)?;
+        store.on_demand.conn().map_err(store_error)?;
+        let number = store.journal.number() + 1;
+        let database = store.on_demand.database().ok_or_else(lost_transaction)?;
+        database.commit(number, true)?;
+        store.journal.start_over(number);
         crate::failpoint!("store::after_commit");
         Ok(())
     }
 
     fn try_make_durable(&mut self) -> Result<(), StoreError> {
         let store = &mut *self.store;
-        if store.journal.changes.are_none() && store.journal.behind() > 0 {
-            return Ok(());
+        if store.on_demand.changes().are_none() {
+            return self.leave();
         }
-        if store.journal.changes.are_none() || !store.journal.append()? {
+        let synced = store.behind.last_synced();
+        if !store.journal.append(store.on_demand.changes(), synced)? {
             return self.try_commit();
         }
         crate::failpoint!("store::after_redo_sync");
         let number = store.journal.number();
         store.guard.after_redo(number)?;
+        store.on_demand.is_durable(number);
         store.behind.durable(number);
+        store.behind.ask_for_sync(store.journal.last_in_other());
         Ok(())
     }
 }
@@ -477,9 +451,10 @@ impl Drop for Group<'_> {
             return;
         }
         self.store.books.undo_group();
-        if let Err(error) = self.store.back_to_durable() {
+        if let Err(error) = self.store.on_demand.roll_back() {
             tracing::error!(%error, "cannot undo a group");
         }
+        self.store.on_demand.end_group();
     }
 }
 
@@ -511,23 +486,25 @@ fn lost_transaction() -> rusqlite::Error {
 /// One operation's view of the store.
 #[derive(Debug)]
 pub struct Tx<'g> {
-    conn: &'g Connection,
+    on_demand: &'g OnDemand,
     books: &'g mut Books,
     limits: &'g open::Limits,
-    changes: &'g mut Changes,
     now: Timestamp,
 }
 
-impl Tx<'_> {
+impl<'g> Tx<'g> {
     /// The time this group is stamped with.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Changes mail, in the database and in what the redo journal is to carry.
+    /// SQLite, for what is not in mind.
+    fn conn(&self) -> rusqlite::Result<&'g Connection> {
+        self.on_demand.conn()
+    }
+
+    /// Changes mail.
     fn change(&mut self, statement: Statement, values: &[Value<'_>]) -> rusqlite::Result<()> {
-        let rows = statement.run(self.conn, values)?;
-        self.changes.add(statement, values, rows);
-        Ok(())
+        self.on_demand.change(statement, values)
     }
 }

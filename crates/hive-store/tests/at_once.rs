@@ -145,7 +145,9 @@ fn an_operation_that_writes_and_then_refuses_undoes_its_group() {
         .run_checked(|tx| tx.send(message("bob", "ada", "neighbour")))
         .unwrap();
     let refused = group.run_checked(|tx| {
-        tx.send(message("bob", "ada", "half"))?;
+        let sent = tx.send(message("bob", "ada", "half"))?;
+        // Only SQLite knows: it runs what was sent before.
+        assert!(tx.receipt(sent.message_id)?.is_some());
         Err::<(), _>(Refusal::NoOpenTurn)
     });
     assert!(refused.is_err());
@@ -159,6 +161,26 @@ fn an_operation_that_writes_and_then_refuses_undoes_its_group() {
     assert_eq!(unread(&mut hive), 1);
     hive.restart();
     assert_eq!(unread(&mut hive), 1);
+}
+
+#[test]
+fn what_sqlite_has_not_run_is_undone_alone() {
+    let mut hive = Hive::new();
+    hive.send("bob", "ada", "kept");
+    let mut group = hive.store().begin(at(5));
+    for body in ["neighbour", "half", "late"] {
+        let outcome = group.run_checked(|tx| {
+            tx.send(message("bob", "ada", body))?;
+            if body == "half" {
+                return Err(Refusal::NoOpenTurn);
+            }
+            Ok(())
+        });
+        assert_eq!(outcome.is_err(), body == "half");
+    }
+    group.make_durable().unwrap();
+    hive.crash();
+    assert_eq!(hive.take("ada", 9).len(), 3);
 }
 
 #[test]

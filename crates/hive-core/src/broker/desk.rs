@@ -54,8 +54,6 @@ pub(super) struct Spoken {
     pub(super) agenda_changed: bool,
     /// Durable messages stored.
     pub(super) sent: u32,
-    /// Whether somebody waits for SQLite to catch up.
-    pub(super) settle: bool,
 }
 
 impl Desk<'_> {

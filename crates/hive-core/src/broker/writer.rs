@@ -1,12 +1,7 @@
 //! The broker's thread: hear the agents' connections, take what waits, run it as one group, commit,
 //! answer.
 
-use std::{
-    panic::resume_unwind,
-    sync::Arc,
-    thread::JoinHandle,
-    time::{Duration, Instant},
-};
+use std::{panic::resume_unwind, sync::Arc, thread::JoinHandle, time::Instant};
 
 use anyhow::Context;
 use hive_store::{Store, StoreError, event_log::EventLog, sqlite::Retention};
@@ -50,13 +45,6 @@ const TOGETHER_FROM: usize = 4;
 /// How many connections are heard before the next group begins: all that are ready, within reason.
 const HEARD_PER_GROUP: u32 = 512;
 
-/// SQLite is brought up to the redo journal after so long, …
-const SETTLE_AFTER: Duration = Duration::from_millis(20);
-/// … or so many groups, …
-const SETTLE_FROM: u32 = 256;
-/// … and when that failed for want of space, again after so long.
-const SETTLE_AGAIN: Duration = Duration::from_secs(1);
-
 /// The running thread.
 #[derive(Debug)]
 pub struct Writer {
@@ -79,10 +67,10 @@ impl Writer {
             .store
             .one(Timestamp::now(), |tx| Agenda::look_up(tx))?
             .context("cannot read the agenda")?;
-        let asked = Arc::clone(&queue);
+        let failing = Arc::clone(&queue);
         parts
             .store
-            .settle_when_asked(move || asked.push(Box::new(SettleJob)));
+            .settle_in_background(move || failing.push(Box::new(LookJob)))?;
         let retention = Retention {
             messages: parts.config.limits.retention(),
         };
@@ -93,7 +81,6 @@ impl Writer {
             askers: Askers::default(),
             agenda,
             chores: Chores::new(retention),
-            settle_at: None,
         };
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -179,17 +166,13 @@ struct Work {
     askers: Askers,
     agenda: Agenda,
     chores: Chores,
-    /// When SQLite is to be brought up to the redo journal.
-    settle_at: Option<Instant>,
 }
 
-/// Somebody wants to read what was answered already.
-struct SettleJob;
+/// Has a group committed, which says how the store is.
+struct LookJob;
 
-impl Job for SettleJob {
-    fn run(self: Box<Self>, desk: &mut Desk<'_>) {
-        desk.spoken.settle = true;
-    }
+impl Job for LookJob {
+    fn run(self: Box<Self>, _desk: &mut Desk<'_>) {}
 
     fn refuse(self: Box<Self>, _error: WireError) {}
 }
@@ -204,11 +187,6 @@ impl Work {
                 break Ok(());
             }
             if let Err(error) = self.work_off(&mut jobs) {
-                break Err(error);
-            }
-            if self.settle_at.is_some_and(|at| at <= Instant::now())
-                && let Err(error) = self.settle()
-            {
                 break Err(error);
             }
             if self.chores.is_due()
@@ -268,7 +246,6 @@ impl Work {
         for event in spoken.events {
             self.parts.events.publish(event);
         }
-        self.plan_settling(began, spoken.settle);
         if count > 0 {
             self.chores.worked(spoken.sent);
             self.parts
@@ -318,30 +295,6 @@ impl Work {
         Ok((group.make_durable(), spoken, count))
     }
 
-    /// Decides when SQLite is brought up to what was just made durable.
-    fn plan_settling(&mut self, now: Instant, is_asked: bool) {
-        let behind = self.parts.store.behind();
-        if behind == 0 {
-            self.settle_at = None;
-        } else if is_asked || behind == SETTLE_FROM {
-            self.settle_at = Some(now);
-        } else if self.settle_at.is_none() {
-            self.settle_at = Some(now + SETTLE_AFTER);
-        }
-    }
-
-    fn settle(&mut self) -> Result<(), StoreError> {
-        self.settle_at = None;
-        match self.parts.store.settle() {
-            Err(error) if error.is_passing() => {
-                tracing::warn!(%error, "what was acknowledged is in the redo journal only");
-                self.settle_at = Some(Instant::now() + SETTLE_AGAIN);
-                Ok(())
-            }
-            other => other,
-        }
-    }
-
     /// Reads again what a group that was undone may have changed in mind.
     fn read_again(&mut self) -> Result<(), StoreError> {
         let looked_up = self.parts.store.one(Timestamp::now(), |tx| {
@@ -363,7 +316,6 @@ impl Work {
             self.lobby.next_deadline(),
             self.agenda.wake_at(Timestamp::now()),
             self.chores.wake_at(),
-            self.settle_at,
         ];
         times.into_iter().flatten().min()
     }

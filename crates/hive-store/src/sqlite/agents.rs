@@ -99,7 +99,7 @@ impl Tx<'_> {
                 "there is an agent {name} already"
             )));
         }
-        self.conn.execute(
+        self.conn()?.execute(
             "INSERT INTO agents (name, parent, runtime, port, created_at) VALUES (?1,?2,?3,?4,?5) \
              ON CONFLICT (name) DO UPDATE SET parent = excluded.parent, \
              runtime = excluded.runtime, port = excluded.port, destroyed_at = NULL, \
@@ -124,7 +124,7 @@ impl Tx<'_> {
     /// # Errors
     /// [`Refusal::NotFound`] when no such agent lives.
     pub fn set_run(&mut self, name: &AgentName, run: &Run) -> Result<(), Refusal> {
-        let changed = self.conn.execute(
+        let changed = self.conn()?.execute(
             "UPDATE agents SET wanted = ?2, engine = ?3, model = ?4, generation = ?5, \
              failure = ?6, notice = ?7, restarts = ?8, restarted_at = ?9 \
              WHERE name = ?1 AND destroyed_at IS NULL",
@@ -156,7 +156,7 @@ impl Tx<'_> {
     pub fn agent(&self, name: &AgentName) -> Result<Option<AgentRecord>, Refusal> {
         let sql = format!("{COLUMNS} WHERE name = ?1 AND destroyed_at IS NULL");
         Ok(self
-            .conn
+            .conn()?
             .prepare_cached(&sql)?
             .query_row([name.as_str()], record_from)
             .optional()?)
@@ -167,7 +167,7 @@ impl Tx<'_> {
     /// # Errors
     /// Those of SQLite.
     pub fn living_agents(&self) -> Result<Vec<AgentRecord>, Refusal> {
-        Ok(living(self.conn)?)
+        Ok(living(self.conn()?)?)
     }
 
     /// The port that an agent of this name has, or had before it was destroyed.
@@ -176,7 +176,7 @@ impl Tx<'_> {
     /// Those of SQLite.
     pub fn former_port(&self, name: &AgentName) -> Result<Option<u16>, Refusal> {
         let mut port = self
-            .conn
+            .conn()?
             .prepare_cached("SELECT port FROM agents WHERE name = ?1")?;
         Ok(port
             .query_row([name.as_str()], |row| row.get(0))
@@ -188,7 +188,7 @@ impl Tx<'_> {
     /// # Errors
     /// [`Refusal::NotFound`] when no such agent lives.
     pub fn destroy_agent(&mut self, name: &AgentName) -> Result<(), Refusal> {
-        let gone = self.conn.execute(
+        let gone = self.conn()?.execute(
             "UPDATE agents SET destroyed_at = ?2 WHERE name = ?1 AND destroyed_at IS NULL",
             params![name.as_str(), self.now.millis()],
         )?;
@@ -198,7 +198,7 @@ impl Tx<'_> {
                 id: name.to_string(),
             });
         }
-        self.conn.execute(
+        self.conn()?.execute(
             "UPDATE agents SET parent = NULL WHERE parent = ?1",
             [name.as_str()],
         )?;

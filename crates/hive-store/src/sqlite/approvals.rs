@@ -78,7 +78,7 @@ impl Tx<'_> {
     /// # Errors
     /// Those of SQLite.
     pub fn request_approval(&mut self, new: &NewApproval) -> Result<ApprovalId, Refusal> {
-        self.conn.execute(
+        self.conn()?.execute(
             "INSERT INTO approvals (kind, agent, requested_by, commit_ref, diff, hash, reason, \
              parent, expires_at, state, created_at) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,0,?10)",
             params![
@@ -94,7 +94,7 @@ impl Tx<'_> {
                 self.now.millis()
             ],
         )?;
-        Ok(ApprovalId(self.conn.last_insert_rowid()))
+        Ok(ApprovalId(self.conn()?.last_insert_rowid()))
     }
 
     /// An approval as it stands.
@@ -102,7 +102,7 @@ impl Tx<'_> {
     /// # Errors
     /// [`Refusal::NotFound`].
     pub fn approval(&self, id: ApprovalId) -> Result<Approval, Refusal> {
-        self.conn
+        self.conn()?
             .prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?
             .query_row([id.0], from_row)
             .optional()?
@@ -117,7 +117,7 @@ impl Tx<'_> {
     /// # Errors
     /// Those of SQLite.
     pub fn pending_approvals(&self) -> Result<Vec<Approval>, Refusal> {
-        Ok(pending(self.conn, MAX_PENDING)?)
+        Ok(pending(self.conn()?, MAX_PENDING)?)
     }
 
     /// Decides an approval. The first decision wins. With `hash`, it holds only for that content.
@@ -151,7 +151,7 @@ impl Tx<'_> {
                 approval.request.hash
             )));
         }
-        self.conn.execute(
+        self.conn()?.execute(
             "UPDATE approvals SET state = ?2, decided_at = ?3, note = ?4 WHERE id = ?1",
             params![id.0, state as i64, self.now.millis(), note],
         )?;
@@ -177,7 +177,7 @@ impl Tx<'_> {
                 "approval {id} was decided before: {stands:?}"
             )));
         }
-        self.conn.execute(
+        self.conn()?.execute(
             "UPDATE approvals SET diff = ?2, hash = ?3 WHERE id = ?1",
             params![id.0, diff, hash],
         )?;
@@ -205,7 +205,7 @@ impl Tx<'_> {
             approval.state = ApprovalState::Failed;
             failure.clone_into(&mut approval.note);
         }
-        self.conn.execute(
+        self.conn()?.execute(
             "UPDATE approvals SET state = ?2, carried_out_at = ?3, note = ?4 WHERE id = ?1",
             params![
                 id.0,
@@ -226,7 +226,7 @@ impl Tx<'_> {
             "{COLUMNS} WHERE state = 1 AND carried_out_at IS NULL ORDER BY id LIMIT {MAX_PENDING}"
         );
         let rows = self
-            .conn
+            .conn()?
             .prepare_cached(&sql)?
             .query_map([], from_row)?
             .collect::<rusqlite::Result<_>>()?;
@@ -241,7 +241,7 @@ impl Tx<'_> {
         let sql = "SELECT id FROM approvals WHERE state = 0 AND expires_at <= ?1 \
                    ORDER BY expires_at LIMIT ?2";
         let ids = self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_map(params![self.now.millis(), limit], |row| {
                 row.get(0).map(ApprovalId)
@@ -258,7 +258,7 @@ impl Tx<'_> {
         let sql = "SELECT min(expires_at) FROM approvals \
                    WHERE state = 0 AND expires_at IS NOT NULL";
         let at: Option<i64> = self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_row([], |row| row.get(0))?;
         Ok(at.map(Timestamp::from_millis))

@@ -2,7 +2,6 @@
 //! what was durable when they came, so that nobody misses what has been answered.
 
 use std::{
-    fmt,
     ops::Deref,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -15,44 +14,122 @@ use std::{
 /// view of a moment ago is better than none.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-type Ask = Box<dyn Fn() + Send + Sync>;
-
-/// Shared by the writer and the readers.
-#[derive(Default)]
+/// Shared by the writer, the thread that settles and the readers.
+#[derive(Debug, Default)]
 pub(super) struct Behind {
     /// Whether `committed` is less than `durable`: a glance without the lock.
     is_behind: AtomicBool,
     state: Mutex<State>,
     caught_up: Condvar,
+    is_due: Condvar,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     /// Numbers of the last group that is durable, and of the last that SQLite has committed.
     durable: i64,
     committed: i64,
-    /// Asks the writer to catch up.
-    ask: Option<Ask>,
+    /// Those of the last that SQLite has synced, and of the last that it is to sync.
+    synced: i64,
+    sync_up_to: i64,
+    /// Whether a reader waits.
+    is_asked: bool,
+    /// Whether the thread that settles is to end.
+    is_dismissed: bool,
     is_over: bool,
 }
 
 impl Behind {
-    /// Everything up to this group is durable, and readers do not see it yet.
-    pub(super) fn durable(&self, number: i64) {
-        self.lock().durable = number;
-        self.is_behind.store(true, Ordering::Release);
+    /// Nothing is behind group `number`.
+    pub(super) fn new(number: i64) -> Self {
+        let state = State {
+            durable: number,
+            committed: number,
+            synced: number,
+            ..State::default()
+        };
+        Self {
+            state: Mutex::new(state),
+            ..Self::default()
+        }
     }
 
-    /// Readers see everything up to this group, which is all there is.
-    pub(super) fn committed(&self, number: i64) {
-        if !self.is_behind.load(Ordering::Acquire) {
-            return;
+    /// Everything up to this group is durable, and readers do not see it yet.
+    pub(super) fn durable(&self, number: i64) {
+        let mut state = self.lock();
+        state.durable = state.durable.max(number);
+        let is_behind = state.committed < state.durable;
+        let was_behind = self.is_behind.swap(is_behind, Ordering::AcqRel);
+        drop(state);
+        // Only the first one: waking costs a system call.
+        if is_behind && !was_behind {
+            self.is_due.notify_one();
         }
+    }
+
+    /// Readers see everything up to this group.
+    pub(super) fn committed(&self, number: i64) {
         let mut state = self.lock();
         state.committed = number;
-        self.is_behind.store(false, Ordering::Release);
+        state.durable = state.durable.max(number);
+        self.is_behind
+            .store(state.committed < state.durable, Ordering::Release);
         drop(state);
         self.caught_up.notify_all();
+    }
+
+    /// SQLite has synced everything up to this group.
+    pub(super) fn synced(&self, number: i64) {
+        let mut state = self.lock();
+        state.synced = state.synced.max(number);
+    }
+
+    /// The last group that SQLite has synced.
+    pub(super) fn last_synced(&self) -> i64 {
+        self.lock().synced
+    }
+
+    /// Wants everything up to this group synced.
+    pub(super) fn ask_for_sync(&self, number: i64) {
+        let mut state = self.lock();
+        if state.sync_up_to >= number {
+            return;
+        }
+        state.sync_up_to = number;
+        state.is_asked = true;
+        drop(state);
+        self.is_due.notify_all();
+    }
+
+    /// The last group that is committed, when SQLite is to sync it.
+    pub(super) fn wants_sync(&self) -> Option<i64> {
+        let state = self.lock();
+        (state.synced < state.sync_up_to).then_some(state.committed)
+    }
+
+    /// How many groups readers do not see yet.
+    pub(super) fn count(&self) -> u32 {
+        let state = self.lock();
+        u32::try_from(state.durable - state.committed).unwrap_or(u32::MAX)
+    }
+
+    /// Waits until SQLite has been behind for as long as `patience`, or somebody asks; false when
+    /// nobody needs to wait any more.
+    pub(super) fn wait_until_due(&self, patience: Duration) -> bool {
+        let is_idle = |state: &mut State| !state.is_dismissed && state.durable <= state.committed;
+        let idle = self.is_due.wait_while(self.lock(), is_idle);
+        let state = idle.unwrap_or_else(PoisonError::into_inner);
+        let is_early = |state: &mut State| !state.is_dismissed && !state.is_asked;
+        let early = self.is_due.wait_timeout_while(state, patience, is_early);
+        let (mut state, _) = early.unwrap_or_else(PoisonError::into_inner);
+        state.is_asked = false;
+        !state.is_dismissed
+    }
+
+    /// Ends what waits until SQLite is behind.
+    pub(super) fn dismiss_settler(&self) {
+        self.lock().is_dismissed = true;
+        self.is_due.notify_all();
     }
 
     /// The writer is gone: what it has not committed is for the next start.
@@ -61,20 +138,15 @@ impl Behind {
         self.caught_up.notify_all();
     }
 
-    pub(super) fn ask_by(&self, ask: Ask) {
-        self.lock().ask = Some(ask);
-    }
-
     /// Waits until everything that is durable now can be seen.
     pub(super) fn catch_up(&self) {
         if !self.is_behind.load(Ordering::Acquire) {
             return;
         }
-        let state = self.lock();
+        let mut state = self.lock();
         let wanted = state.durable;
-        if let Some(ask) = &state.ask {
-            ask();
-        }
+        state.is_asked = true;
+        self.is_due.notify_all();
         let is_missing = |state: &mut State| state.committed < wanted && !state.is_over;
         let waited = self
             .caught_up
@@ -104,13 +176,5 @@ impl Deref for Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         self.0.over();
-    }
-}
-
-impl fmt::Debug for Behind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Behind")
-            .field("is_behind", &self.is_behind)
-            .finish_non_exhaustive()
     }
 }

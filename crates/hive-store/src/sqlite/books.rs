@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use hive_wire::{MessageId, ReqId, Timestamp, TurnId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::{transient::Transients, turns::TurnIndex};
+use super::{OnDemand, transient::Transients, turns::TurnIndex};
 
 /// The writer's memory.
 #[derive(Debug)]
@@ -18,9 +18,9 @@ pub(super) struct Books {
     next_message: i64,
     /// The number of the next turn.
     next_turn: i64,
-    inboxes: HashMap<Box<str>, Inbox>,
+    inboxes: HashMap<Arc<str>, Inbox>,
     /// How inboxes stood before this group changed them or had them read, in that order.
-    undo: Vec<(Box<str>, Option<Inbox>)>,
+    undo: Vec<(Arc<str>, Option<Inbox>)>,
     /// Where the current operation begins in `undo`.
     operation: usize,
     pub(super) turns: TurnIndex,
@@ -126,13 +126,18 @@ impl Books {
     }
 
     /// The recipient's inbox, read from the database when it is not in mind.
-    pub(super) fn inbox(&mut self, conn: &Connection, recipient: &str) -> rusqlite::Result<&Inbox> {
+    pub(super) fn inbox(
+        &mut self,
+        on_demand: &OnDemand,
+        recipient: &str,
+    ) -> rusqlite::Result<&Inbox> {
         // Two look-ups instead of the entry API: a hit must not allocate the key.
         if !self.inboxes.contains_key(recipient) {
-            let inbox = read_inbox(conn, recipient)?;
-            self.inboxes.insert(recipient.into(), inbox);
+            let inbox = read_inbox(on_demand.conn()?, recipient)?;
+            let name: Arc<str> = recipient.into();
+            self.inboxes.insert(Arc::clone(&name), inbox);
             // It may have been read after the group changed its rows.
-            self.undo.push((recipient.into(), None));
+            self.undo.push((name, None));
         }
         Ok(&self.inboxes[recipient])
     }
@@ -141,19 +146,19 @@ impl Books {
     /// it may have to be read first.
     pub(super) fn inbox_mut(
         &mut self,
-        conn: &Connection,
+        on_demand: &OnDemand,
         recipient: &str,
     ) -> rusqlite::Result<&mut Inbox> {
-        self.inbox(conn, recipient)?;
-        let inbox = self.inboxes.get_mut(recipient).expect("read above");
+        let before = self.inbox(on_demand, recipient)?.clone();
         let of_operation = &self.undo[self.operation..];
         if !of_operation
             .iter()
             .any(|(changed, _)| **changed == *recipient)
         {
-            self.undo.push((recipient.into(), Some(inbox.clone())));
+            let (name, _) = self.inboxes.get_key_value(recipient).expect("read above");
+            self.undo.push((Arc::clone(name), Some(before)));
         }
-        Ok(inbox)
+        Ok(self.inboxes.get_mut(recipient).expect("read above"))
     }
 }
 

@@ -21,7 +21,7 @@ impl Tx<'_> {
         request: &str,
     ) -> Result<Option<String>, Refusal> {
         let found: Option<(String, String)> = self
-            .conn
+            .conn()?
             .prepare_cached(
                 "SELECT request, reply FROM command_keys \
                  WHERE agent = ?1 AND key = ?2 AND used_at >= ?3",
@@ -54,7 +54,7 @@ impl Tx<'_> {
         request: &str,
         reply: &str,
     ) -> Result<(), Refusal> {
-        self.conn
+        self.conn()?
             .prepare_cached("INSERT OR REPLACE INTO command_keys VALUES (?1, ?2, ?3, ?4, ?5)")?
             .execute(params![
                 agent.as_str(),

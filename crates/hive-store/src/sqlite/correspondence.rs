@@ -86,7 +86,7 @@ impl Tx<'_> {
     /// Those of SQLite.
     pub fn index_correspondence(&mut self, limit: u32) -> Result<u64, Refusal> {
         let done: i64 = self
-            .conn
+            .conn()?
             .prepare_cached("SELECT value FROM meta WHERE key = 'indexed_messages'")?
             .query_row([], |row| row.get(0))?;
         // From the table and not from the books: an id that was taken and undone may be given again
@@ -99,7 +99,7 @@ impl Tx<'_> {
         for (party, messages) in self.by_party(done, until)? {
             self.append(&party, &messages)?;
         }
-        self.conn
+        self.conn()?
             .prepare_cached("UPDATE meta SET value = ?1 WHERE key = 'indexed_messages'")?
             .execute([until])?;
         Ok(u64::try_from(last - until).unwrap_or(0))
@@ -107,7 +107,7 @@ impl Tx<'_> {
 
     /// The messages of each party after `done` and up to `until`, in their order.
     fn by_party(&self, done: i64, until: i64) -> rusqlite::Result<BTreeMap<String, Vec<i64>>> {
-        let mut statement = self.conn.prepare_cached(
+        let mut statement = self.conn()?.prepare_cached(
             "SELECT id, sender, recipient FROM messages WHERE id > ?1 AND id <= ?2 ORDER BY id",
         )?;
         let mut rows = statement.query(params![done, until])?;
@@ -130,7 +130,7 @@ impl Tx<'_> {
     /// Adds messages that are newer than all that the party has.
     fn append(&self, party: &str, mut messages: &[i64]) -> rusqlite::Result<()> {
         let newest = self
-            .conn
+            .conn()?
             .prepare_cached(
                 "SELECT first, messages FROM correspondence WHERE party = ?1 \
                  ORDER BY first DESC LIMIT 1",
@@ -161,7 +161,7 @@ impl Tx<'_> {
     ) -> rusqlite::Result<()> {
         while let Some(next) = messages.first() {
             let around = self
-                .conn
+                .conn()?
                 .prepare_cached(
                     "SELECT first, messages FROM correspondence WHERE party = ?1 AND first <= ?2 \
                      ORDER BY first DESC LIMIT 1",
@@ -186,11 +186,11 @@ impl Tx<'_> {
     /// Writes a row anew, or removes one that names no message any more.
     fn write_batch(&self, party: &str, batch: &Batch) -> rusqlite::Result<()> {
         let written = if batch.messages.is_empty() {
-            self.conn
+            self.conn()?
                 .prepare_cached("DELETE FROM correspondence WHERE party = ?1 AND first = ?2")?
                 .execute(params![party, batch.first])
         } else {
-            self.conn
+            self.conn()?
                 .prepare_cached("INSERT OR REPLACE INTO correspondence VALUES (?1, ?2, ?3)")?
                 .execute(params![party, batch.first, batch.encode()])
         };

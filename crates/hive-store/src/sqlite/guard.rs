@@ -9,7 +9,10 @@
 
 use std::{
     fs::{File, OpenOptions},
-    os::unix::fs::{FileExt, OpenOptionsExt},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::{FileExt, OpenOptionsExt},
+    },
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -18,7 +21,7 @@ use std::{
 };
 
 use rusqlite::Connection;
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, open, statx};
 
 use super::{
     StoreError,
@@ -60,11 +63,38 @@ type FileIdentity = (u32, u32, u64);
 
 pub(super) type SharedMark = Arc<Mutex<MarkFile>>;
 
+/// A file that must stay where it is.
+#[derive(Debug)]
+struct Watched {
+    path: PathBuf,
+    identity: FileIdentity,
+}
+
+impl Watched {
+    fn new(path: PathBuf) -> Result<Self, StoreError> {
+        let identity = identity_of(CWD, &path).map_err(|error| io_error(&path, error.into()))?;
+        Ok(Self { path, identity })
+    }
+
+    /// Refuses to go on when another file lies there, or none.
+    fn check(&self, found: rustix::io::Result<FileIdentity>) -> Result<(), StoreError> {
+        if found == Ok(self.identity) {
+            return Ok(());
+        }
+        Err(StoreError::NotOurs {
+            path: self.path.display().to_string(),
+            detail: "it was removed or replaced while the daemon was running".to_owned(),
+        })
+    }
+}
+
 /// Watches the files of one open database.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// The database, its log and, if there is one, its redo journal.
-    files: Vec<(PathBuf, FileIdentity)>,
+    files: Vec<Watched>,
+    /// Where they lie.
+    dir: OwnedFd,
     mark: SharedMark,
     wal_file: File,
     /// Frames in the log after the last commit, as SQLite's hook reports them.
@@ -124,27 +154,41 @@ impl Guard {
 
     /// Watches the redo journal too.
     pub(super) fn watch_journal(&mut self, path: PathBuf) -> Result<(), StoreError> {
-        let identity = identity_of(&path)?;
-        self.files.push((path, identity));
+        self.files.push(Watched::new(path)?);
         Ok(())
     }
 
     /// Makes everything durable that SQLite has committed.
     pub(super) fn sync_log(&self) -> Result<(), StoreError> {
         let synced = self.wal_file.sync_data();
-        synced.map_err(|source| io_error(&self.files[1].0, source))
+        synced.map_err(|source| io_error(&self.files[1].path, source))
+    }
+
+    /// The same, and notes how far that is.
+    pub(super) fn sync(&self) -> Result<(), StoreError> {
+        let mark = lock(&self.mark).mark;
+        self.sync_log()?;
+        lock(&self.mark).synced(mark);
+        Ok(())
     }
 
     /// Called after every group in the redo journal, before it is acknowledged.
     pub(super) fn after_redo(&self, number: i64) -> Result<(), StoreError> {
-        check(&self.files)?;
+        // Within the directory that was opened: somebody waits, and a long path takes longer. That
+        // it is still the one at its path is seen a few milliseconds later, after the commit.
+        for file in &self.files {
+            let name = file.path.file_name().unwrap_or_default();
+            file.check(identity_of(&self.dir, name.as_ref()))?;
+        }
         lock(&self.mark).note_number(number);
         Ok(())
     }
 
     /// Called after every commit that changed something, before it is acknowledged.
     pub(super) fn after_commit(&self, is_synced: bool) -> Result<(), StoreError> {
-        check(&self.files)?;
+        for file in &self.files {
+            file.check(identity_of(CWD, &file.path))?;
+        }
         let frames = self.frames.load(Ordering::Relaxed);
         let mut shared = lock(&self.mark);
         let mut mark = shared.mark;
@@ -186,24 +230,10 @@ impl Guard {
     }
 }
 
-/// Refuses to go on when one of the files is not where it was.
-fn check(files: &[(PathBuf, FileIdentity)]) -> Result<(), StoreError> {
-    for (path, identity) in files {
-        if identity_of(path).ok() != Some(*identity) {
-            return Err(StoreError::NotOurs {
-                path: path.display().to_string(),
-                detail: "it was removed or replaced while the daemon was running".to_owned(),
-            });
-        }
-    }
-    Ok(())
-}
-
 /// Which file lies at `path`. Asks for nothing else: once somebody has looked at a file's times,
 /// the kernel writes its inode with the next sync, which makes a commit half as slow again.
-fn identity_of(path: &Path) -> Result<FileIdentity, StoreError> {
-    let found = statx(CWD, path, AtFlags::empty(), StatxFlags::INO)
-        .map_err(|error| io_error(path, error.into()))?;
+fn identity_of(dir: impl AsFd, path: &Path) -> rustix::io::Result<FileIdentity> {
+    let found = statx(dir, path, AtFlags::empty(), StatxFlags::INO)?;
     Ok((found.stx_dev_major, found.stx_dev_minor, found.stx_ino))
 }
 
@@ -234,9 +264,13 @@ impl BeforeOpen {
         // Written here so that its block is there when the disk is full.
         file.write(mark)
             .map_err(|source| io_error(&beside(&self.database, "-mark"), source))?;
-        let identities = [identity_of(&self.database)?, identity_of(&wal)?];
+        let dir = self.database.parent().filter(|dir| *dir != Path::new(""));
+        let dir = dir.unwrap_or(Path::new("."));
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = open(dir, flags, Mode::empty());
         Ok(Guard {
-            files: [self.database, wal].into_iter().zip(identities).collect(),
+            dir: opened.map_err(|error| io_error(dir, error.into()))?,
+            files: vec![Watched::new(self.database)?, Watched::new(wal)?],
             mark: Arc::new(Mutex::new(file)),
             wal_file,
             frames,
@@ -263,6 +297,23 @@ impl MarkFile {
         }
     }
 
+    /// Notes what was synced, unless the log has started over since.
+    fn synced(&mut self, mark: Mark) {
+        if self.mark.salts == mark.salts {
+            self.note_frames(mark.frames);
+        }
+    }
+
+    /// Notes that so many frames are synced, if that is news.
+    fn note_frames(&mut self, frames: u32) {
+        let is_known = self.noted.salts == self.mark.salts;
+        let noted = if is_known { self.noted.frames } else { 0 };
+        self.note(Mark {
+            frames: noted.max(frames),
+            ..self.mark
+        });
+    }
+
     /// Which log it is about.
     pub(super) fn salts(&self) -> [u32; 2] {
         self.mark.salts
@@ -276,12 +327,7 @@ impl MarkFile {
             return;
         }
         self.mark.in_database = copied;
-        let is_known = self.noted.salts == salts;
-        let noted = if is_known { self.noted.frames } else { 0 };
-        self.note(Mark {
-            frames: noted.max(seen_frames),
-            ..self.mark
-        });
+        self.note_frames(seen_frames);
     }
 }
 

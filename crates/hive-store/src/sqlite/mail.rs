@@ -49,7 +49,7 @@ impl Mail for Tx<'_> {
         if message.transient {
             return self.send_transient(message);
         }
-        let depth = self.books.inbox(self.conn, message.to.as_str())?.depth;
+        let depth = self.books.inbox(self.on_demand, message.to.as_str())?.depth;
         if message.bounded && depth >= self.limits.inbox_depth {
             return Err(Refusal::InboxFull {
                 recipient: message.to.to_string(),
@@ -70,7 +70,9 @@ impl Mail for Tx<'_> {
                 ],
             )?;
         }
-        self.books.inbox_mut(self.conn, message.to.as_str())?.depth += 1;
+        self.books
+            .inbox_mut(self.on_demand, message.to.as_str())?
+            .depth += 1;
         Ok(Sent {
             message_id: id,
             duplicate: false,
@@ -182,7 +184,7 @@ impl Mail for Tx<'_> {
         };
         match verdict {
             Verdict::Redeliver => {
-                self.books.inbox_mut(self.conn, &recipient)?.depth += 1;
+                self.books.inbox_mut(self.on_demand, &recipient)?.depth += 1;
                 self.move_to(&place, MessageState::Stored, 0, None)?;
                 Ok(MessageState::Stored)
             }
@@ -194,12 +196,15 @@ impl Mail for Tx<'_> {
     }
 
     fn receipt(&mut self, id: MessageId) -> Result<Option<Receipt>, Refusal> {
-        let mut receipt = self.conn.prepare_cached(receipts!("WHERE m.id = ?1"))?;
+        let mut receipt = self.conn()?.prepare_cached(receipts!("WHERE m.id = ?1"))?;
         Ok(receipt.query_row([id.0], receipt_from).optional()?)
     }
 
     fn inbox(&mut self, recipient: &Recipient) -> Result<InboxStatus, Refusal> {
-        let Inbox { depth, open } = self.books.inbox(self.conn, recipient.as_str())?.clone();
+        let Inbox { depth, open } = self
+            .books
+            .inbox(self.on_demand, recipient.as_str())?
+            .clone();
         let transients = &self.books.transients;
         let held = open.as_ref().map_or(0, |open| count(open.held.len()));
         Ok(InboxStatus {
@@ -232,7 +237,7 @@ impl Tx<'_> {
         receive: &Receive,
     ) -> Result<AtOnce, Refusal> {
         let agent = &receive.agent;
-        let inbox = self.books.inbox(self.conn, agent.as_str())?;
+        let inbox = self.books.inbox(self.on_demand, agent.as_str())?;
         let open = inbox
             .open
             .clone()
@@ -325,14 +330,14 @@ impl Tx<'_> {
         let mut acked = 0;
         for id in ids {
             let is_waiting = self
-                .conn
+                .conn()?
                 .prepare_cached(
                     "SELECT 1 FROM mail WHERE recipient = ?1 AND state = 0 AND message = ?2",
                 )?
                 .exists(params![operator.as_str(), id.0])?;
             if is_waiting {
                 // In mind before its rows change: it is counted from them.
-                let inbox = self.books.inbox_mut(self.conn, operator.as_str())?;
+                let inbox = self.books.inbox_mut(self.on_demand, operator.as_str())?;
                 inbox.depth = inbox.depth.saturating_sub(1);
                 let place = Place::stored(operator.as_str(), *id);
                 self.finish(&place, MessageState::Acked, 1, None)?;

@@ -11,10 +11,12 @@ use std::{
 use rusqlite::{Connection, OpenFlags, OptionalExtension, config::DbConfig};
 
 use super::{
-    MIN_SQLITE, Readers, Store, StoreError,
+    MIN_SQLITE, OnDemand, Readers, Store, StoreError,
+    backlog::Backlog,
     behind::{Behind, Writing},
     books::Books,
     checkpoint::Checkpointer,
+    database::Database,
     guard::Guard,
     redo::{Journal, fill},
 };
@@ -64,7 +66,7 @@ impl Default for Options {
             inbox_depth: 10_000,
             deliveries_before_dead: 5,
             wal_bytes: 33 * 1024 * 1024,
-            redo_bytes: 8 * 1024 * 1024,
+            redo_bytes: 16 * 1024 * 1024,
         }
     }
 }
@@ -125,12 +127,16 @@ pub fn open(path: &Path, options: &Options) -> Result<(Store, Readers), StoreErr
         inbox_depth: options.inbox_depth,
         deliveries_before_dead: options.deliveries_before_dead,
     };
-    let behind = Arc::new(Behind::default());
+    let behind = Arc::new(Behind::new(number));
+    let guard = Arc::new(guard);
+    let database = Database::new(conn, Arc::clone(&guard), checkpointer, Arc::clone(&behind));
+    let backlog = Arc::new(Backlog::new(database, Arc::clone(&guard)));
     let store = Store {
-        conn,
+        settler: None,
+        on_demand: OnDemand::new(Arc::clone(&backlog), journal.changes()),
+        backlog,
         books,
         guard,
-        checkpointer,
         limits,
         journal,
         behind: Writing(Arc::clone(&behind)),
@@ -159,7 +165,10 @@ fn bring_in(
         .first()
         .map_or(committed, |record| record.number - 1);
     let last = missing.last().map_or(committed, |record| record.number);
-    let fits = first == committed && (has_numbers || missing.is_empty());
+    let follow = missing
+        .windows(2)
+        .all(|pair| pair[1].number == pair[0].number + 1);
+    let fits = first == committed && follow && (has_numbers || missing.is_empty());
     if !fits || last < acknowledged {
         return Err(StoreError::LostCommits {
             path: redo.display().to_string(),

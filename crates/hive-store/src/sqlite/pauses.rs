@@ -19,7 +19,7 @@ impl Tx<'_> {
     /// Those of SQLite.
     pub fn pause(&mut self, who: &str, cause: PauseCause, reason: &str) -> Result<bool, Refusal> {
         let added = self
-            .conn
+            .conn()?
             .prepare_cached("INSERT INTO pauses VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING")?
             .execute(params![who, cause.as_str(), self.now.millis(), reason])?;
         Ok(added > 0)
@@ -32,11 +32,11 @@ impl Tx<'_> {
     pub fn resume(&mut self, who: &str, cause: Option<PauseCause>) -> Result<bool, Refusal> {
         let removed = match cause {
             Some(cause) => self
-                .conn
+                .conn()?
                 .prepare_cached("DELETE FROM pauses WHERE who = ?1 AND cause = ?2")?
                 .execute(params![who, cause.as_str()])?,
             None => self
-                .conn
+                .conn()?
                 .prepare_cached("DELETE FROM pauses WHERE who = ?1")?
                 .execute([who])?,
         };
@@ -53,7 +53,7 @@ impl Tx<'_> {
         before: Timestamp,
     ) -> Result<Vec<String>, Refusal> {
         let ended = self
-            .conn
+            .conn()?
             .prepare_cached("DELETE FROM pauses WHERE cause = ?1 AND since < ?2 RETURNING who")?
             .query_map(params![cause.as_str(), before.millis()], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
@@ -67,7 +67,7 @@ impl Tx<'_> {
     /// # Errors
     /// Those of SQLite.
     pub fn pauses(&self) -> Result<Vec<PauseRow>, Refusal> {
-        Ok(all(self.conn)?)
+        Ok(all(self.conn()?)?)
     }
 }
 

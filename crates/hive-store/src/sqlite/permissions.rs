@@ -24,7 +24,7 @@ impl Tx<'_> {
     /// Those of SQLite.
     pub fn grant(&mut self, agent: &AgentName, granted: &Permissions) -> Result<(), Refusal> {
         let json = |names: &[String]| serde_json::to_string(names).expect("strings encode");
-        self.conn.execute(
+        self.conn()?.execute(
             "INSERT OR REPLACE INTO permissions \
              (agent, groups, capabilities, recipients, changed_at) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![
@@ -43,7 +43,7 @@ impl Tx<'_> {
     /// # Errors
     /// Those of SQLite.
     pub fn revoke_all(&mut self, agent: &AgentName) -> Result<(), Refusal> {
-        self.conn
+        self.conn()?
             .execute("DELETE FROM permissions WHERE agent = ?1", [agent.as_str()])?;
         Ok(())
     }

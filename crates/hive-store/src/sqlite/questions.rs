@@ -54,7 +54,7 @@ impl Tx<'_> {
     /// Those of SQLite.
     pub fn ask(&mut self, question: &NewQuestion) -> Result<QuestionId, Refusal> {
         let options = serde_json::to_string(&question.options).expect("strings encode");
-        self.conn.execute(
+        self.conn()?.execute(
             "INSERT INTO questions (asker, target, question, options, multi, asked_at, expires_at) \
              VALUES (?1,?2,?3,?4,?5,?6,?7)",
             params![
@@ -67,7 +67,7 @@ impl Tx<'_> {
                 question.expires_at.map(Timestamp::millis)
             ],
         )?;
-        Ok(QuestionId(self.conn.last_insert_rowid()))
+        Ok(QuestionId(self.conn()?.last_insert_rowid()))
     }
 
     /// Ends a question that is open; the row as it stands afterwards.
@@ -81,7 +81,7 @@ impl Tx<'_> {
         end: &QuestionEnd<'_>,
     ) -> Result<QuestionRow, Refusal> {
         let mut row = self
-            .conn
+            .conn()?
             .prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?
             .query_row([id.0], row_from)
             .optional()?
@@ -117,7 +117,7 @@ impl Tx<'_> {
                 "question {id} has its answer: {earlier}"
             )));
         }
-        self.conn.execute(
+        self.conn()?.execute(
             "UPDATE questions SET answer = ?2, answered_at = ?3 WHERE id = ?1",
             params![id.0, answer, self.now.millis()],
         )?;
@@ -136,7 +136,7 @@ impl Tx<'_> {
             "{COLUMNS} WHERE answer IS NULL AND (asker = ?1 OR target = ?1) ORDER BY +id LIMIT 200"
         );
         let rows: rusqlite::Result<_> = self
-            .conn
+            .conn()?
             .prepare_cached(&sql)?
             .query_map([agent.as_str()], row_from)?
             .collect();
@@ -151,7 +151,7 @@ impl Tx<'_> {
         let sql = "SELECT DISTINCT asker, target FROM questions INDEXED BY questions_asked \
                    WHERE answer IS NULL AND target <> 'operator' LIMIT 10000";
         let pairs: rusqlite::Result<_> = self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect();
@@ -170,7 +170,7 @@ impl Tx<'_> {
         let sql = "SELECT count(*) FROM questions INDEXED BY questions_asked \
                    WHERE answer IS NULL AND asker = ?1 AND target = ?2";
         Ok(self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_row(params![asker.as_str(), target.as_str()], |row| row.get(0))?)
     }
@@ -182,7 +182,7 @@ impl Tx<'_> {
     pub fn count_open_questions(&self, asker: &SenderLabel) -> Result<u32, Refusal> {
         let sql = "SELECT count(*) FROM questions WHERE answer IS NULL AND asker = ?1";
         Ok(self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_row([asker.as_str()], |row| row.get(0))?)
     }
@@ -195,7 +195,7 @@ impl Tx<'_> {
         let sql = "SELECT id FROM questions WHERE answer IS NULL AND expires_at <= ?1 \
                    ORDER BY expires_at, id LIMIT ?2";
         let ids = self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_map(params![self.now.millis(), limit], |row| {
                 row.get(0).map(QuestionId)
@@ -212,7 +212,7 @@ impl Tx<'_> {
         let sql = "SELECT min(expires_at) FROM questions \
                    WHERE answer IS NULL AND expires_at IS NOT NULL";
         let at: Option<i64> = self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_row([], |row| row.get(0))?;
         Ok(at.map(Timestamp::from_millis))

@@ -1,14 +1,15 @@
 //! The redo journal: a group is durable once what it changed is written and synced here, in one
 //! piece. SQLite commits behind, when nobody waits for it, and a start brings in what it lacks.
 //!
-//! The file is laid out beforehand and filled from its beginning, record by record. Every commit
-//! that SQLite itself has synced makes all of it obsolete: the next record starts over. A record
+//! The file is laid out beforehand and has two halves. One is filled from its beginning, record by
+//! record, while SQLite commits and syncs what the other one holds; then they change places. A record
 //! says to which round it belongs, in a number that nobody outside can guess, because behind the
 //! last record lies what earlier ones held, and that is what agents wrote.
 //!
 //! Groups are numbered, those too that SQLite synced itself, and the database knows the last one
 //! that is in it. So a journal that does not fit the database beside it is noticed.
 
+mod catching_up;
 mod direct;
 mod statement;
 
@@ -25,7 +26,8 @@ use super::{
     StoreError,
     open::{io_error, not_ours},
 };
-use direct::Direct;
+pub(super) use catching_up::{Waiting, run};
+use direct::Sectors;
 pub(super) use statement::{Statement, Value};
 
 const MAGIC: &[u8; 8] = b"hiveredo";
@@ -53,23 +55,16 @@ impl Record {
     /// # Errors
     /// When it makes no sense, or not to this database.
     pub(super) fn replay(&self, conn: &Connection, journal: &Path) -> Result<(), StoreError> {
-        let mut rest = &self.changes[..];
-        while !rest.is_empty() {
-            let Some((statement, values)) = Statement::decode(&mut rest) else {
-                return Err(damaged(
-                    journal,
-                    format!("record {} makes no sense", self.number),
-                ));
-            };
-            statement.run(conn, &values).map_err(|error| {
-                if super::is_disk_full(&error) {
-                    return StoreError::DiskFull;
-                }
-                let detail = format!("record {} does not fit the database: {error}", self.number);
-                damaged(journal, detail)
-            })?;
-        }
-        Ok(())
+        let nonsense = || format!("record {} makes no sense", self.number);
+        let steps =
+            catching_up::steps(&self.changes).ok_or_else(|| damaged(journal, nonsense()))?;
+        catching_up::take(conn, &self.changes, &steps).map_err(|error| {
+            if super::is_disk_full(&error) {
+                return StoreError::DiskFull;
+            }
+            let detail = format!("record {} does not fit the database: {error}", self.number);
+            damaged(journal, detail)
+        })
     }
 }
 
@@ -97,6 +92,19 @@ impl Changes {
         }
     }
 
+    /// A statement that is to be run when SQLite catches up; false, and it is not taken, when the
+    /// journal cannot carry it.
+    pub(super) fn defer(&mut self, statement: Statement, values: &[Value<'_>]) -> bool {
+        let before = self.bytes.len();
+        statement.encode(values, &mut self.bytes);
+        let fits = self.is_all && self.bytes.len() <= self.limit;
+        if !fits {
+            self.bytes.truncate(before);
+        }
+        fits
+    }
+
+    /// A statement that was run, and changed so many rows.
     pub(super) fn add(&mut self, statement: Statement, values: &[Value<'_>], rows: usize) {
         self.rows += rows as u64;
         if self.is_all {
@@ -126,6 +134,17 @@ impl Changes {
         self.is_all = true;
     }
 
+    /// All of the group's statements, if [`Self::is_all`].
+    pub(super) fn statements(&self) -> &[u8] {
+        &self.bytes[HEAD..]
+    }
+
+    /// What was deferred is run now; whether the current operation has a part in it.
+    pub(super) fn are_run(&mut self) -> bool {
+        self.rows = 0;
+        self.bytes.len() > self.operation
+    }
+
     /// Whether the group changed nothing that lasts.
     pub(super) fn are_none(&self) -> bool {
         self.is_all && self.bytes.len() == HEAD
@@ -135,26 +154,111 @@ impl Changes {
 /// The journal of one open database.
 #[derive(Debug)]
 pub(super) struct Journal {
-    path: PathBuf,
     /// None when there was no room for one: then SQLite syncs every group itself.
     file: Option<Laid>,
     /// The number of the last group that is durable.
     number: i64,
-    /// How many groups SQLite has not committed yet.
-    behind: u32,
-    pub(super) changes: Changes,
 }
 
 #[derive(Debug)]
 struct Laid {
+    path: PathBuf,
     file: File,
     /// The way past the page cache, where the file system has one.
-    direct: Option<Direct>,
+    direct: Option<File>,
     bytes: u64,
+    /// The half that is filled.
+    half: Half,
     /// Where the next record goes.
     at: u64,
-    /// What the records since the journal started over have in common.
+    /// The number of the last group in the other half.
+    last_in_other: i64,
+    /// What the records since this half was begun have in common.
     round: u64,
+    /// Kept from one record to the next.
+    sectors: Sectors,
+}
+
+impl Laid {
+    /// Goes on at the beginning of a half.
+    fn begin(&mut self, half: Half) {
+        self.half = half;
+        self.at = half.start(self.bytes);
+        self.round = self.round.wrapping_add(1);
+    }
+
+    /// Whether there is room for a record of so many bytes, be it that the halves change places.
+    /// `number` is the last group that was written, `synced` the last that SQLite has synced.
+    fn make_room(&mut self, bytes: usize, number: i64, synced: i64) -> bool {
+        let padded = bytes.next_multiple_of(SECTOR) as u64;
+        if self.at + padded <= self.half.end(self.bytes) {
+            return true;
+        }
+        let other = self.half.other();
+        let room = other.end(self.bytes) - other.start(self.bytes);
+        if self.last_in_other > synced || padded > room {
+            return false;
+        }
+        self.begin(other);
+        self.last_in_other = number;
+        true
+    }
+
+    fn write(&mut self, record: &[u8]) -> Result<(), StoreError> {
+        let sectors = self.sectors.hold(record);
+        // Written and not synced, it may be there after a crash or not: there is no way on.
+        let final_error = |source| io_error(&self.path, source);
+        match &self.direct {
+            Some(direct) => {
+                let written = direct::write_durably(direct, sectors, self.at);
+                crate::failpoint!("store::before_redo_sync");
+                written.map_err(|error| no_room(error).unwrap_or_else(final_error))?;
+            }
+            None => {
+                let written = self.file.write_all_at(sectors, self.at);
+                written.map_err(|error| no_room(error).unwrap_or_else(final_error))?;
+                crate::failpoint!("store::before_redo_sync");
+                self.file.sync_data().map_err(final_error)?;
+            }
+        }
+        self.at += sectors.len() as u64;
+        Ok(())
+    }
+}
+
+/// A part of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Half {
+    First,
+    Second,
+}
+
+impl Half {
+    fn other(self) -> Self {
+        match self {
+            Self::First => Self::Second,
+            Self::Second => Self::First,
+        }
+    }
+
+    /// Where it begins in a file of so many bytes.
+    fn start(self, bytes: u64) -> u64 {
+        match self {
+            Self::First => HEADER,
+            Self::Second => {
+                let half = bytes.saturating_sub(HEADER) / 2;
+                HEADER + half.next_multiple_of(SECTOR as u64)
+            }
+        }
+    }
+
+    /// Where it ends.
+    fn end(self, bytes: u64) -> u64 {
+        match self {
+            Self::First => Self::Second.start(bytes),
+            Self::Second => bytes,
+        }
+    }
 }
 
 impl Journal {
@@ -199,16 +303,16 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::StorageFull => None,
             other => other.map_err(|source| io_error(path, source))?,
         };
-        let limit = file.as_ref().map_or(HEAD, |laid| {
-            usize::try_from(laid.bytes - HEADER).unwrap_or(usize::MAX)
+        Ok(Self { file, number })
+    }
+
+    /// An empty group, which takes as much as a record may hold.
+    pub(super) fn changes(&self) -> Changes {
+        let limit = self.file.as_ref().map_or(HEAD, |laid| {
+            let half = Half::First.end(laid.bytes) - HEADER;
+            usize::try_from(half).unwrap_or(usize::MAX)
         });
-        Ok(Self {
-            path: path.to_path_buf(),
-            file,
-            number,
-            behind: 0,
-            changes: Changes::new(limit),
-        })
+        Changes::new(limit)
     }
 
     pub(super) fn is_there(&self) -> bool {
@@ -220,79 +324,51 @@ impl Journal {
         self.number
     }
 
-    /// How many groups are durable here and not committed by SQLite yet.
-    pub(super) fn behind(&self) -> u32 {
-        self.behind
-    }
-
     /// Writes and syncs what the group changed. False, and nothing is done, when the journal cannot
-    /// carry it or has no room left.
+    /// carry it, or has no room left because SQLite has not synced more than `synced`.
     ///
     /// # Errors
     /// When it is not known to be on disk.
-    pub(super) fn append(&mut self) -> Result<bool, StoreError> {
-        let Some(laid) = self.file.as_mut().filter(|_| self.changes.is_all) else {
+    pub(super) fn append(
+        &mut self,
+        changes: &mut Changes,
+        synced: i64,
+    ) -> Result<bool, StoreError> {
+        let Some(laid) = self.file.as_mut().filter(|_| changes.is_all) else {
             return Ok(false);
         };
-        let record = &mut self.changes.bytes;
-        let length = record.len();
-        let padded = length.next_multiple_of(SECTOR);
-        if laid.at + padded as u64 > laid.bytes {
+        let record = &mut changes.bytes;
+        if !laid.make_room(record.len(), self.number, synced) {
             return Ok(false);
         }
-        record.resize(padded, 0);
-        seal(&mut record[..length], laid.round, self.number + 1);
-        let written = match &mut laid.direct {
-            Some(direct) => direct.write_all_at(record, laid.at),
-            None => laid.file.write_all_at(record, laid.at),
-        };
-        if let Err(error) = written {
-            return Err(match error.kind() {
-                io::ErrorKind::StorageFull => StoreError::DiskFull,
-                _ => io_error(&self.path, error),
-            });
-        }
-        crate::failpoint!("store::before_redo_sync");
-        // Written and not synced, it may be there after a crash or not: there is no way on.
-        let synced = laid.file.sync_data();
-        synced.map_err(|source| io_error(&self.path, source))?;
-        laid.at += padded as u64;
+        seal(record, laid.round, self.number + 1);
+        laid.write(record)?;
         self.number += 1;
-        self.behind += 1;
         Ok(true)
     }
 
-    /// SQLite has committed everything up to group `number`. When it has synced that too, nothing of
-    /// the journal is needed any more.
-    pub(super) fn committed(&mut self, number: i64, is_synced: bool) {
-        self.number = number;
-        self.behind = 0;
-        if let Some(laid) = self.file.as_mut().filter(|_| is_synced) {
-            laid.at = HEADER;
-            laid.round = laid.round.wrapping_add(1);
-        }
+    /// The last group in the half that is not being filled: once SQLite has synced it, there is room
+    /// for more.
+    pub(super) fn last_in_other(&self) -> i64 {
+        self.file.as_ref().map_or(0, |laid| laid.last_in_other)
     }
 
-    /// Makes the changes once more that SQLite has not committed.
-    ///
-    /// # Errors
-    /// When they cannot be read or made.
-    pub(super) fn replay_behind(&self, conn: &Connection) -> Result<(), StoreError> {
-        let Some(laid) = self.file.as_ref().filter(|_| self.behind > 0) else {
-            return Ok(());
-        };
-        let records = records(&laid.file).map_err(|source| io_error(&self.path, source))?;
-        let first = self.number - i64::from(self.behind);
-        let missing: Vec<_> = records
-            .iter()
-            .filter(|record| (first + 1..=self.number).contains(&record.number))
-            .collect();
-        if missing.len() != self.behind as usize {
-            return Err(damaged(&self.path, "records are gone".to_owned()));
+    /// SQLite has committed and synced everything up to group `number`: nothing of the journal is
+    /// needed any more.
+    pub(super) fn start_over(&mut self, number: i64) {
+        self.number = number;
+        if let Some(laid) = &mut self.file {
+            laid.begin(Half::First);
+            laid.last_in_other = 0;
         }
-        missing
-            .into_iter()
-            .try_for_each(|record| record.replay(conn, &self.path))
+    }
+}
+
+/// The error of a record that was not written for want of space, which harms nobody.
+fn no_room(error: io::Error) -> Result<StoreError, io::Error> {
+    match error.kind() {
+        io::ErrorKind::StorageFull => Ok(StoreError::DiskFull),
+        _ => Err(error),
     }
 }
 
@@ -336,15 +412,19 @@ fn lay_out(path: &Path, hive: &str, bytes: u64) -> io::Result<Option<Laid>> {
     }
     let mut round = [0; 8];
     getrandom::fill(&mut round).map_err(io::Error::other)?;
-    let direct = Direct::open(path, HEADER).inspect_err(
+    let direct = direct::open(path, HEADER).inspect_err(
         |error| tracing::debug!(%error, "the redo journal goes through the page cache"),
     );
     Ok(Some(Laid {
+        path: path.to_path_buf(),
         file,
         direct: direct.ok(),
         bytes: length,
+        half: Half::First,
         at: HEADER,
+        last_in_other: 0,
         round: u64::from_le_bytes(round),
+        sectors: Sectors::default(),
     }))
 }
 
@@ -376,11 +456,28 @@ fn seal(record: &mut [u8], round: u64, number: i64) {
     record[20..HEAD].copy_from_slice(&checksum.to_le_bytes());
 }
 
-/// The records of the newest round, up to the first that is not intact.
+/// The records of both halves, oldest first.
 fn records(file: &File) -> io::Result<Vec<Record>> {
+    let bytes = file.metadata()?.len();
+    let mut records = records_from(file, Half::First.start(bytes))?;
+    // A journal from before there were halves goes on across the middle: what follows is known then.
+    let first = records.first().map_or(0, |record| record.number);
+    let known = first..first + records.len() as i64;
+    let second = records_from(file, Half::Second.start(bytes))?;
+    records.extend(
+        second
+            .into_iter()
+            .filter(|record| !known.contains(&record.number)),
+    );
+    records.sort_by_key(|record| record.number);
+    Ok(records)
+}
+
+/// The records of one round, up to the first that is not intact.
+fn records_from(file: &File, start: u64) -> io::Result<Vec<Record>> {
     let mut found: Vec<Record> = Vec::new();
     let mut newest = None;
-    let mut at = HEADER;
+    let mut at = start;
     let end = file.metadata()?.len();
     loop {
         let mut head = [0; HEAD];
@@ -419,5 +516,80 @@ fn read_up_to(file: &File, buffer: &mut [u8], at: u64) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HIVE: &str = "a hive";
+
+    /// Appends a group of so many bytes, about; whether there was room.
+    fn append(journal: &mut Journal, bytes: usize, synced: i64) -> bool {
+        let mut changes = journal.changes();
+        let text = "x".repeat(bytes);
+        assert!(changes.defer(Statement::CloseTurn, &[Value::Text(&text)]));
+        journal.append(&mut changes, synced).unwrap()
+    }
+
+    fn numbers(path: &Path) -> Vec<i64> {
+        let records = Journal::read(path, HIVE).unwrap();
+        records.iter().map(|record| record.number).collect()
+    }
+
+    #[test]
+    fn a_half_is_filled_again_once_sqlite_has_synced_what_it_held() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let mut journal = Journal::start(&path, HIVE, HEADER + 8 * 1024, 0).unwrap();
+        // Four kilobytes each: four groups of a kilobyte.
+        for number in 1..=8 {
+            assert!(append(&mut journal, 900, 0), "{number}");
+        }
+        assert_eq!(journal.last_in_other(), 4);
+        for synced in [0, 3] {
+            assert!(!append(&mut journal, 900, synced), "{synced} is not enough");
+        }
+        assert_eq!(numbers(&path), (1..=8).collect::<Vec<_>>());
+        assert!(append(&mut journal, 900, 4));
+        assert_eq!(journal.last_in_other(), 8);
+        assert_eq!(numbers(&path), (5..=9).collect::<Vec<_>>());
+        for _ in 0..3 {
+            assert!(append(&mut journal, 900, 7));
+        }
+        assert!(!append(&mut journal, 900, 7));
+        assert_eq!(numbers(&path), (5..=12).collect::<Vec<_>>());
+
+        journal.start_over(13);
+        assert!(append(&mut journal, 900, 13));
+        assert!(numbers(&path).ends_with(&[14]));
+    }
+
+    #[test]
+    fn a_group_larger_than_a_half_is_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let journal = Journal::start(&path, HIVE, HEADER + 8 * 1024, 0).unwrap();
+        let mut changes = journal.changes();
+        let text = "x".repeat(4 * 1024);
+        assert!(!changes.defer(Statement::CloseTurn, &[Value::Text(&text)]));
+        assert!(changes.are_none());
+    }
+
+    #[test]
+    fn a_journal_without_halves_is_read_to_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        drop(Journal::start(&path, HIVE, HEADER + 8 * 1024, 0).unwrap());
+        let file = OpenOptions::new().write(true).open(&path).unwrap();
+        // As they were written before: one after the other, one of them across the middle.
+        for number in 1..=10 {
+            let mut record = vec![0; HEAD];
+            seal(&mut record, 7, number);
+            let at = HEADER + (number.cast_unsigned() - 1) * SECTOR as u64;
+            file.write_all_at(&record, at).unwrap();
+        }
+        assert_eq!(numbers(&path), (1..=10).collect::<Vec<_>>());
     }
 }

@@ -32,7 +32,7 @@ impl Tx<'_> {
         limit: u32,
     ) -> Result<ReminderId, Refusal> {
         let pending: u32 = self
-            .conn
+            .conn()?
             .prepare_cached("SELECT count(*) FROM reminders WHERE agent = ?1")?
             .query_row([agent.as_str()], |row| row.get(0))?;
         if pending >= limit {
@@ -41,11 +41,11 @@ impl Tx<'_> {
                 limit,
             });
         }
-        self.conn.execute(
+        self.conn()?.execute(
             "INSERT INTO reminders (agent, body, due_at) VALUES (?1, ?2, ?3)",
             params![agent.as_str(), body, due_at.millis()],
         )?;
-        Ok(ReminderId(self.conn.last_insert_rowid()))
+        Ok(ReminderId(self.conn()?.last_insert_rowid()))
     }
 
     /// Deletes a reminder of this agent, and says what it would have said.
@@ -59,7 +59,7 @@ impl Tx<'_> {
     ) -> Result<String, Refusal> {
         let sql = "DELETE FROM reminders WHERE id = ?1 AND agent = ?2 RETURNING body";
         let gone = self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_row(params![id.0, agent.as_str()], |row| row.get(0))
             .optional()?;
@@ -83,7 +83,7 @@ impl Tx<'_> {
                    SELECT substr(m.body, -?2) FROM mail l JOIN messages m ON m.id = l.message \
                    WHERE l.recipient = ?1 AND m.sender = ?3";
         let ends: rusqlite::Result<_> = self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_map(params![agent.as_str(), length, REMINDER], |row| row.get(0))?
             .collect();
@@ -98,7 +98,7 @@ impl Tx<'_> {
         let sql = "SELECT id, agent, body, due_at FROM reminders WHERE agent = ?1 \
                    ORDER BY due_at, id LIMIT 200";
         let rows: rusqlite::Result<_> = self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_map([agent.as_str()], from_row)?
             .collect();
@@ -114,12 +114,12 @@ impl Tx<'_> {
         let sql = "SELECT id, agent, body, due_at FROM reminders WHERE due_at <= ?1 \
                    ORDER BY due_at, id LIMIT ?2";
         let due: Vec<Reminder> = self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_map(params![self.now.millis(), limit], from_row)?
             .collect::<rusqlite::Result<_>>()?;
         for reminder in &due {
-            self.conn
+            self.conn()?
                 .execute("DELETE FROM reminders WHERE id = ?1", [reminder.id.0])?;
         }
         Ok(due)
@@ -132,7 +132,7 @@ impl Tx<'_> {
     pub fn next_reminder(&self) -> Result<Option<Timestamp>, Refusal> {
         let sql = "SELECT min(due_at) FROM reminders";
         let at: Option<i64> = self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_row([], |row| row.get(0))?;
         Ok(at.map(Timestamp::from_millis))

@@ -69,7 +69,7 @@ impl Tx<'_> {
     /// Those of SQLite.
     pub fn set_status(&mut self, agent: &AgentName, text: &str) -> Result<StatusLine, Refusal> {
         let now = self.now;
-        self.conn
+        self.conn()?
             .prepare_cached(
                 "INSERT INTO agent_reports (agent, status_text, status_set_at) VALUES (?1, ?2, ?3) \
                  ON CONFLICT (agent) DO UPDATE SET status_text = ?2, status_set_at = ?3",
@@ -95,18 +95,21 @@ impl Tx<'_> {
     ) -> Result<bool, Refusal> {
         let (name, turn) = (agent.as_str(), counts.turn.as_str());
         let (kind, started_at) = (counts.kind.as_str(), counts.started_at.millis());
-        let inserted = self.conn.prepare_cached(INSERT)?.execute(named_params! {
-            ":agent": name, ":turn": turn, ":kind": kind, ":started_at": started_at,
-            ":posted_at": self.now.millis(), ":duration_ms": number(counts.duration_ms),
-            ":engine_ms": number(counts.engine_ms), ":model": counts.model,
-            ":input": number(counts.input_tokens), ":output": number(counts.output_tokens),
-            ":cache_read": number(counts.cache_read_tokens),
-            ":cache_creation": number(counts.cache_creation_tokens),
-            ":cost": number(counts.cost_micro_usd), ":context": number(counts.context_tokens),
-            ":window": number(counts.window), ":outcome": counts.outcome, ":note": counts.note,
-            ":session": counts.session_id, ":messages": json(&counts.messages),
-            ":tools": json(&counts.tools),
-        })?;
+        let inserted = self
+            .conn()?
+            .prepare_cached(INSERT)?
+            .execute(named_params! {
+                ":agent": name, ":turn": turn, ":kind": kind, ":started_at": started_at,
+                ":posted_at": self.now.millis(), ":duration_ms": number(counts.duration_ms),
+                ":engine_ms": number(counts.engine_ms), ":model": counts.model,
+                ":input": number(counts.input_tokens), ":output": number(counts.output_tokens),
+                ":cache_read": number(counts.cache_read_tokens),
+                ":cache_creation": number(counts.cache_creation_tokens),
+                ":cost": number(counts.cost_micro_usd), ":context": number(counts.context_tokens),
+                ":window": number(counts.window), ":outcome": counts.outcome, ":note": counts.note,
+                ":session": counts.session_id, ":messages": json(&counts.messages),
+                ":tools": json(&counts.tools),
+            })?;
         if inserted == 0 {
             return Ok(false);
         }
@@ -119,7 +122,7 @@ impl Tx<'_> {
         let outcome = counts.outcome.as_str();
         let is_deferred = DEFERRED_OUTCOMES.contains(&outcome);
         let is_failed = !is_deferred && !GOOD_OUTCOMES.contains(&outcome);
-        self.conn.prepare_cached(ADD_UP)?.execute(params![
+        self.conn()?.prepare_cached(ADD_UP)?.execute(params![
             day_of(self.now),
             agent,
             is_failed,
@@ -139,7 +142,7 @@ impl Tx<'_> {
     /// Counts a new row and lets the oldest ones of the agent go when there are too many.
     fn keep_newest(&self, agent: &str, limit: u32) -> rusqlite::Result<()> {
         let rows: i64 = self
-            .conn
+            .conn()?
             .prepare_cached(
                 "INSERT INTO agent_reports (agent, turn_rows) VALUES (?1, 1) \
                  ON CONFLICT (agent) DO UPDATE SET turn_rows = turn_rows + 1 RETURNING turn_rows",
@@ -150,7 +153,7 @@ impl Tx<'_> {
             return Ok(());
         }
         let gone = self
-            .conn
+            .conn()?
             .prepare_cached(
                 "DELETE FROM turn_counts WHERE id IN \
                  (SELECT id FROM turn_counts WHERE agent = ?1 ORDER BY id LIMIT ?2)",
@@ -163,7 +166,7 @@ impl Tx<'_> {
     /// many rows went.
     pub(super) fn prune_turn_counts(&self, oldest: i64, limit: u32) -> rusqlite::Result<u32> {
         let rows: Vec<(i64, String, i64)> = self
-            .conn
+            .conn()?
             .prepare_cached(OLDEST)?
             .query_map([limit], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
             .collect::<Result<_, _>>()?;
@@ -172,7 +175,7 @@ impl Tx<'_> {
         let mut gone = 0;
         for (id, agent, posted_at) in rows {
             if posted_at < oldest || posted_at > ahead {
-                self.conn
+                self.conn()?
                     .prepare_cached("DELETE FROM turn_counts WHERE id = ?1")?
                     .execute([id])?;
                 self.forget_rows(&agent, 1)?;
@@ -180,7 +183,7 @@ impl Tx<'_> {
             }
         }
         let last_day = day_of(self.now) - i64::from(TOTAL_DAYS);
-        self.conn
+        self.conn()?
             .prepare_cached("DELETE FROM turn_totals WHERE day <= ?1")?
             .execute([last_day])?;
         self.prune_spend()?;
@@ -188,7 +191,7 @@ impl Tx<'_> {
     }
 
     fn forget_rows(&self, agent: &str, gone: usize) -> rusqlite::Result<()> {
-        self.conn
+        self.conn()?
             .prepare_cached(
                 "UPDATE agent_reports SET turn_rows = max(0, turn_rows - ?2) WHERE agent = ?1",
             )?

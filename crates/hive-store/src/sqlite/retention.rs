@@ -76,7 +76,7 @@ impl Tx<'_> {
         let mut keys = 0;
         for old_keys in [OLD_KEYS, OLD_COMMAND_KEYS] {
             keys += self
-                .conn
+                .conn()?
                 .prepare_cached(old_keys)?
                 .execute(params![self.now.minus(KEY_LIFE).millis(), limit])?;
         }
@@ -92,7 +92,7 @@ impl Tx<'_> {
     /// The id of the newest message in the table.
     pub(super) fn last_stored(&self) -> rusqlite::Result<i64> {
         let last: Option<i64> = self
-            .conn
+            .conn()?
             .prepare_cached("SELECT max(id) FROM messages")?
             .query_row([], |row| row.get(0))?;
         Ok(last.unwrap_or(0))
@@ -106,13 +106,13 @@ impl Tx<'_> {
         let mut forgotten: BTreeMap<String, Vec<i64>> = BTreeMap::new();
         for row in seen.iter().filter(|row| row.ended_at < oldest) {
             let parties = self
-                .conn
+                .conn()?
                 .prepare_cached("DELETE FROM messages WHERE id = ?1 RETURNING sender, recipient")?
                 .query_row([row.id], |row| {
                     Ok([row.get::<_, String>(0)?, row.get::<_, String>(1)?])
                 })
                 .optional()?;
-            self.conn
+            self.conn()?
                 .prepare_cached("DELETE FROM receipts WHERE message = ?1")?
                 .execute([row.id])?;
             for party in parties.into_iter().flatten() {
@@ -129,14 +129,14 @@ impl Tx<'_> {
 
     fn prune_turns(&self, oldest: i64, limit: u32) -> rusqlite::Result<Step> {
         let last: Option<i64> = self
-            .conn
+            .conn()?
             .prepare_cached("SELECT max(seq) FROM turns")?
             .query_row([], |row| row.get(0))?;
         let seen = self.oldest_rows(OLDEST_ENDED, last.unwrap_or(0), limit)?;
         self.bring_back(CLAMP_TURN, &seen)?;
         let mut step = Step::default();
         for row in seen.iter().filter(|row| row.ended_at < oldest) {
-            self.conn
+            self.conn()?
                 .prepare_cached("DELETE FROM turns WHERE seq = ?1")?
                 .execute([row.id])?;
             step.gone += 1;
@@ -147,7 +147,7 @@ impl Tx<'_> {
 
     /// The first rows that have ended, before the one that carries the counter.
     fn oldest_rows(&self, sql: &str, last: i64, limit: u32) -> rusqlite::Result<Vec<EndedRow>> {
-        self.conn
+        self.conn()?
             .prepare_cached(sql)?
             .query_map(params![last, limit], |row| {
                 Ok(EndedRow {
@@ -161,7 +161,7 @@ impl Tx<'_> {
     fn bring_back(&self, sql: &str, rows: &[EndedRow]) -> rusqlite::Result<()> {
         let latest = self.now.plus(CLOCK_SLACK).millis();
         for row in rows.iter().filter(|row| row.ended_at > latest) {
-            self.conn
+            self.conn()?
                 .prepare_cached(sql)?
                 .execute(params![row.id, self.now.millis()])?;
         }

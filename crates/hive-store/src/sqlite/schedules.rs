@@ -58,7 +58,7 @@ impl Tx<'_> {
     /// [`Refusal::TooMany`] when the agent has `limit` of them.
     pub fn schedule(&mut self, new: &NewSchedule, limit: u32) -> Result<ScheduleId, Refusal> {
         let count: u32 = self
-            .conn
+            .conn()?
             .prepare_cached("SELECT count(*) FROM schedules WHERE agent = ?1")?
             .query_row([new.agent.as_str()], |row| row.get(0))?;
         if count >= limit {
@@ -67,7 +67,7 @@ impl Tx<'_> {
                 limit,
             });
         }
-        self.conn.execute(
+        self.conn()?.execute(
             "INSERT INTO schedules (agent, prompt, cron, time_zone, next_at, created_at) \
              VALUES (?1,?2,?3,?4,?5,?6)",
             params![
@@ -79,7 +79,7 @@ impl Tx<'_> {
                 self.now.millis()
             ],
         )?;
-        Ok(ScheduleId(self.conn.last_insert_rowid()))
+        Ok(ScheduleId(self.conn()?.last_insert_rowid()))
     }
 
     /// Deletes a schedule of this agent, or of anybody when none is named; the row as it was.
@@ -92,7 +92,7 @@ impl Tx<'_> {
         id: ScheduleId,
     ) -> Result<Schedule, Refusal> {
         let found = self
-            .conn
+            .conn()?
             .prepare_cached(&format!("{COLUMNS} WHERE id = ?1"))?
             .query_row([id.0], from_row)
             .optional()?
@@ -101,7 +101,7 @@ impl Tx<'_> {
             what: "schedule",
             id: id.to_string(),
         })?;
-        self.conn
+        self.conn()?
             .execute("DELETE FROM schedules WHERE id = ?1", [id.0])?;
         Ok(row)
     }
@@ -113,7 +113,7 @@ impl Tx<'_> {
     pub fn schedules_of(&self, agent: &AgentName) -> Result<Vec<Schedule>, Refusal> {
         let sql = format!("{COLUMNS} WHERE agent = ?1 ORDER BY next_at, id LIMIT 200");
         let rows: rusqlite::Result<_> = self
-            .conn
+            .conn()?
             .prepare_cached(&sql)?
             .query_map([agent.as_str()], from_row)?
             .collect();
@@ -125,7 +125,7 @@ impl Tx<'_> {
     /// # Errors
     /// Those of SQLite.
     pub fn clear_schedules(&mut self, agent: &AgentName) -> Result<(), Refusal> {
-        self.conn
+        self.conn()?
             .execute("DELETE FROM schedules WHERE agent = ?1", [agent.as_str()])?;
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Tx<'_> {
     pub fn next_schedule(&self) -> Result<Option<Timestamp>, Refusal> {
         let sql = "SELECT min(next_at) FROM schedules";
         let at: Option<i64> = self
-            .conn
+            .conn()?
             .prepare_cached(sql)?
             .query_row([], |row| row.get(0))?;
         Ok(at.map(Timestamp::from_millis))
@@ -150,7 +150,7 @@ impl Tx<'_> {
     pub fn due_schedules(&self, limit: u32) -> Result<Vec<Schedule>, Refusal> {
         let sql = format!("{COLUMNS} WHERE next_at <= ?1 ORDER BY next_at, id LIMIT ?2");
         let rows: rusqlite::Result<_> = self
-            .conn
+            .conn()?
             .prepare_cached(&sql)?
             .query_map(params![self.now.millis(), limit], from_row)?
             .collect();
@@ -168,17 +168,17 @@ impl Tx<'_> {
         next: Option<Timestamp>,
     ) -> Result<(), Refusal> {
         let Some(next) = next else {
-            self.conn
+            self.conn()?
                 .execute("DELETE FROM schedules WHERE id = ?1", [id.0])?;
             return Ok(());
         };
         match firing {
-            Firing::Sent(message) => self.conn.execute(
+            Firing::Sent(message) => self.conn()?.execute(
                 "UPDATE schedules SET next_at = ?2, fired_at = ?3, message = ?4, missed = 0 \
                  WHERE id = ?1",
                 params![id.0, next.millis(), self.now.millis(), message.0],
             )?,
-            Firing::LeftOut(missed) => self.conn.execute(
+            Firing::LeftOut(missed) => self.conn()?.execute(
                 "UPDATE schedules SET next_at = ?2, missed = ?3 WHERE id = ?1",
                 params![id.0, next.millis(), missed],
             )?,

@@ -58,7 +58,7 @@ impl Tx<'_> {
     /// # Errors
     /// Those of SQLite.
     pub fn add_spend(&mut self, agent: &AgentName, cost: &CallCost) -> Result<(), Refusal> {
-        self.conn.prepare_cached(ADD_UP)?.execute(params![
+        self.conn()?.prepare_cached(ADD_UP)?.execute(params![
             day_of(self.now),
             agent.as_str(),
             number(cost.input_tokens),
@@ -75,7 +75,7 @@ impl Tx<'_> {
     /// # Errors
     /// Those of SQLite.
     pub fn spend_today(&self) -> Result<Vec<DaySpend>, Refusal> {
-        Ok(read(self.conn, OF_DAY, day_of(self.now))?)
+        Ok(read(self.conn()?, OF_DAY, day_of(self.now))?)
     }
 
     /// How a budget of the group's day stands; `who` is an agent, or empty for the hive.
@@ -84,7 +84,7 @@ impl Tx<'_> {
     /// Those of SQLite.
     pub fn budget_day(&self, who: &str) -> Result<BudgetDay, Refusal> {
         let found = self
-            .conn
+            .conn()?
             .prepare_cached(
                 "SELECT noted, question, raises FROM budget_days WHERE day = ?1 AND who = ?2",
             )?
@@ -98,7 +98,7 @@ impl Tx<'_> {
     /// # Errors
     /// Those of SQLite.
     pub fn set_budget_day(&mut self, who: &str, budget: &BudgetDay) -> Result<(), Refusal> {
-        self.conn
+        self.conn()?
             .prepare_cached("INSERT OR REPLACE INTO budget_days VALUES (?1, ?2, ?3, ?4, ?5)")?
             .execute(params![
                 day_of(self.now),
@@ -116,7 +116,7 @@ impl Tx<'_> {
     /// Those of SQLite.
     pub fn budget_of_question(&self, question: QuestionId) -> Result<Option<String>, Refusal> {
         let found = self
-            .conn
+            .conn()?
             .prepare_cached("SELECT who FROM budget_days WHERE question = ?1 AND day = ?2")?
             .query_row(params![question.0, day_of(self.now)], |row| row.get(0))
             .optional()?;
@@ -130,7 +130,7 @@ impl Tx<'_> {
             "DELETE FROM model_spend WHERE day <= ?1",
             "DELETE FROM budget_days WHERE day <= ?1",
         ] {
-            self.conn.prepare_cached(sql)?.execute([last_day])?;
+            self.conn()?.prepare_cached(sql)?.execute([last_day])?;
         }
         Ok(())
     }

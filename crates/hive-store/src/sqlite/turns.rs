@@ -87,7 +87,11 @@ impl Tx<'_> {
         &mut self,
         agent: &AgentName,
     ) -> rusqlite::Result<Option<Arc<OpenTurn>>> {
-        Ok(self.books.inbox(self.conn, agent.as_str())?.open.clone())
+        Ok(self
+            .books
+            .inbox(self.on_demand, agent.as_str())?
+            .open
+            .clone())
     }
 
     /// The open turn, when `turn` is its name or `current`.
@@ -115,7 +119,7 @@ impl Tx<'_> {
             has_row: false,
             held: Vec::new(),
         });
-        self.books.inbox_mut(self.conn, agent.as_str())?.open = Some(Arc::clone(&open));
+        self.books.inbox_mut(self.on_demand, agent.as_str())?.open = Some(Arc::clone(&open));
         Ok(open)
     }
 
@@ -125,7 +129,7 @@ impl Tx<'_> {
         agent: &AgentName,
         change: impl FnOnce(&mut OpenTurn),
     ) -> rusqlite::Result<()> {
-        let inbox = self.books.inbox_mut(self.conn, agent.as_str())?;
+        let inbox = self.books.inbox_mut(self.on_demand, agent.as_str())?;
         if let Some(open) = &mut inbox.open {
             change(Arc::make_mut(open));
         }
@@ -181,7 +185,7 @@ impl Tx<'_> {
         self.books
             .turns
             .insert(agent.as_str(), open.name.as_str(), seq);
-        let inbox = self.books.inbox_mut(self.conn, agent.as_str())?;
+        let inbox = self.books.inbox_mut(self.on_demand, agent.as_str())?;
         inbox.open = None;
         inbox.depth += closed.requeued;
         Ok(())
@@ -223,7 +227,7 @@ impl Tx<'_> {
         let Some(seq) = self.books.turns.find(agent.as_str(), turn.as_str()) else {
             return Ok(None);
         };
-        self.conn
+        self.conn()?
             .prepare_cached(
                 "SELECT outcome, acked, requeued, dead FROM turns \
                  WHERE seq = ?1 AND agent = ?2 AND name = ?3",

@@ -8,8 +8,11 @@ use std::{
     },
 };
 
-use hive_store::{Mail, Options, Refusal, StoreError};
-use hive_wire::{MessageId, agent::TurnResult};
+use hive_store::{Mail, Options, Receive, Refusal, StoreError, sqlite::AtOnce};
+use hive_wire::{
+    MessageId,
+    agent::{RequeueReason, TurnResult},
+};
 
 use crate::common::{Hive, agent, copy_files, fast_dir, message, receive, small};
 
@@ -157,6 +160,58 @@ fn the_journal_starts_over_and_large_groups_pass_it_by() {
         taken.extend(hive.take("ada", 64));
     }
     assert_eq!(taken, sent);
+}
+
+#[test]
+fn the_halves_change_places_while_sqlite_syncs_in_the_background() {
+    let mut hive = Hive::with(Options {
+        redo_bytes: 16 * 1024,
+        ..small()
+    });
+    let mut sent = Vec::new();
+    for n in 0..400_usize {
+        if n % 57 == 0 {
+            // As after a kill: nothing is closed in good order.
+            hive.open = None;
+            hive.start().unwrap();
+            hive.store().settle_in_background(|| {}).unwrap();
+        }
+        sent.push(hive.send_durably("bob", "ada", &"x".repeat(n * 3)));
+    }
+    hive.open = None;
+    hive.start().unwrap();
+    let mut taken = Vec::new();
+    while taken.len() < sent.len() {
+        taken.extend(hive.take("ada", 64));
+    }
+    assert_eq!(taken, sent);
+}
+
+#[test]
+fn a_hole_between_the_halves_is_told() {
+    let mut hive = Hive::with(Options {
+        redo_bytes: 16 * 1024,
+        ..small()
+    });
+    for n in 0..8 {
+        hive.send_durably("bob", "ada", &"x".repeat(1_000 + n));
+    }
+    assert_eq!(
+        hive.store().behind(),
+        8,
+        "all of it is in the journal alone"
+    );
+    hive.kill();
+    let whole = fs::read(hive.file("-redo")).unwrap();
+    let middle = FIRST + (whole.len() - FIRST) / 2;
+    let last_in_first = middle - 900;
+    let mut flipped = whole.clone();
+    flipped[last_in_first] ^= 1;
+    fs::write(hive.file("-redo"), &flipped).unwrap();
+    assert!(is_lost(&hive.start().unwrap_err()));
+    fs::write(hive.file("-redo"), &whole).unwrap();
+    hive.start().unwrap();
+    assert_eq!(hive.take("ada", 9).len(), 8);
 }
 
 #[test]
@@ -322,6 +377,21 @@ fn a_file_that_is_removed_under_the_store_ends_it_at_once() {
 }
 
 #[test]
+fn a_directory_that_is_moved_ends_the_store_with_the_next_commit() {
+    let mut hive = Hive::new();
+    let moved = fast_dir();
+    let aside = moved.path().join("aside");
+    fs::rename(hive.dir.path(), &aside).unwrap();
+    hive.send_durably("bob", "ada", "it is on disk, in another place");
+    let error = hive.store().settle().unwrap_err();
+    assert!(matches!(error, StoreError::NotOurs { .. }), "{error}");
+    hive.open = None;
+    fs::rename(&aside, hive.dir.path()).unwrap();
+    hive.start().unwrap();
+    assert_eq!(hive.take("ada", 9).len(), 1);
+}
+
+#[test]
 fn what_an_agent_writes_is_never_taken_for_a_record() {
     let mut hive = Hive::new();
     hive.send_durably("bob", "ada", "x");
@@ -349,23 +419,106 @@ fn what_an_agent_writes_is_never_taken_for_a_record() {
 #[test]
 fn readers_see_what_was_durable_when_they_came() {
     let mut hive = Hive::new();
-    let asked = Arc::new(AtomicU32::new(0));
-    let counter = Arc::clone(&asked);
-    hive.store().settle_when_asked(move || {
-        counter.fetch_add(1, Ordering::SeqCst);
-    });
-    let id = hive.send_durably("bob", "ada", "x");
-    let (store, readers) = hive.open.as_mut().unwrap();
-    std::thread::scope(|scope| {
-        let reader = scope.spawn(|| readers.receipt(id).unwrap());
-        while asked.load(Ordering::SeqCst) == 0 {
+    hive.store()
+        .settle_in_background(|| panic!("SQLite does not fail"))
+        .unwrap();
+    for _ in 0..50 {
+        let id = hive.send_durably("bob", "ada", "x");
+        assert!(hive.readers().receipt(id).unwrap().is_some());
+    }
+}
+
+#[test]
+fn what_is_durable_is_committed_without_being_asked_for() {
+    let mut hive = Hive::new();
+    hive.store().settle_in_background(|| {}).unwrap();
+    for n in 0..3 {
+        hive.send_durably("bob", "ada", &n.to_string());
+        while hive.store().behind() > 0 {
             std::thread::yield_now();
         }
-        store.settle().unwrap();
-        assert!(reader.join().unwrap().is_some());
-    });
-    assert!(readers.receipt(id).unwrap().is_some());
-    assert_eq!(asked.load(Ordering::SeqCst), 1, "nothing to ask for");
+    }
+    hive.kill();
+    // Nothing of it is needed any more, and it may even be of an earlier time.
+    fs::remove_file(hive.file("-redo")).unwrap();
+    hive.start().unwrap();
+    assert_eq!(hive.take("ada", 9).len(), 3);
+}
+
+#[test]
+fn a_database_that_fails_in_the_background_ends_the_store() {
+    let mut hive = Hive::new();
+    hive.send("bob", "ada", "x");
+    let failed = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&failed);
+    hive.store()
+        .settle_in_background(move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+        })
+        .unwrap();
+    hive.raw().execute_batch("DROP TABLE messages").unwrap();
+    hive.send_durably("bob", "ada", "acknowledged");
+    while failed.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    let outcome = hive.try_run_durably(|tx| tx.send(message("bob", "ada", "y")));
+    let error = outcome.unwrap_err();
+    assert!(matches!(error, StoreError::Sqlite(_)), "{error}");
+    assert!(!error.is_passing());
+}
+
+#[test]
+fn what_came_and_went_in_the_meantime_ends_up_as_if_it_had_not_been_left_out() {
+    let (mut late, mut at_once) = (Hive::new(), Hive::new());
+    let ada = agent("ada");
+    for n in 0..12 {
+        let turn = format!("t{n}").parse().unwrap();
+        let waiting = Receive {
+            req: Some("r1".parse().unwrap()),
+            parks: true,
+            ..receive("ada", &format!("t{n}"), 1)
+        };
+        for hive in [&mut late, &mut at_once] {
+            let held = hive.try_run_durably(|tx| tx.receive(&waiting)).unwrap();
+            let ids: Vec<_> = held.messages.iter().map(|message| message.id).collect();
+            if ids.is_empty() {
+                let new = message("bob", "ada", &n.to_string());
+                let sent = hive.try_run_durably(|tx| tx.lease_at_once(new, &waiting));
+                assert!(matches!(sent.unwrap(), AtOnce::Leased(..)));
+            }
+            let ended = hive.try_run_durably(|tx| match n % 4 {
+                0 => tx.requeue(&ada, &turn, RequeueReason::Failed),
+                1 => tx.ack_turn(&ada, &turn, &ids),
+                2 => {
+                    tx.confirm(&ada, &turn, &"r1".parse().unwrap())?;
+                    tx.ack_turn(&ada, &turn, &[])
+                }
+                _ => tx.ack_turn(&ada, &turn, &[]),
+            });
+            assert_eq!(ended.unwrap().acked, u32::from(matches!(n % 4, 1 | 2)));
+        }
+        at_once.store().settle().unwrap();
+    }
+    assert!(late.store().behind() > 20);
+    late.store().settle().unwrap();
+    let rows = |hive: &Hive| {
+        let raw = hive.raw();
+        ["mail", "messages", "receipts", "turns", "open_turns"].map(|table| {
+            let mut all = raw.prepare(&format!("SELECT * FROM {table}")).unwrap();
+            let columns = all.column_count();
+            let row = |row: &rusqlite::Row<'_>| {
+                (0..columns)
+                    .map(|column| row.get::<_, rusqlite::types::Value>(column))
+                    .collect::<Result<Vec<_>, _>>()
+            };
+            all.query_map([], row)
+                .unwrap()
+                .map(Result::unwrap)
+                .collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(rows(&late), rows(&at_once));
+    assert_eq!(rows(&late)[2].len(), 6, "acked");
 }
 
 #[test]

@@ -110,7 +110,7 @@ impl Tx<'_> {
     /// Throws a dead letter away; its receipt tells of its deliveries and its last turn.
     pub(super) fn discard(&mut self, dead: &Place<'_>) -> rusqlite::Result<()> {
         let (deliveries, turn) = self
-            .conn
+            .conn()?
             .prepare_cached(
                 "SELECT deliveries, turn FROM mail \
                  WHERE recipient = ?1 AND state = ?2 AND message = ?3",
@@ -127,7 +127,7 @@ impl Tx<'_> {
         &self,
         message: MessageId,
     ) -> rusqlite::Result<Option<(MessageState, String)>> {
-        self.conn
+        self.conn()?
             .prepare_cached(
                 "SELECT coalesce(r.state, l.state), m.recipient FROM messages m \
                  LEFT JOIN receipts r ON r.message = m.id \

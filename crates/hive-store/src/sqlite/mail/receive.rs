@@ -68,7 +68,7 @@ impl Tx<'_> {
     ) -> Result<Vec<Message>, Refusal> {
         let mut messages = self.books.transients.replay(agent.as_str(), req);
         if !open.held.is_empty() {
-            let mut held = self.conn.prepare_cached(
+            let mut held = self.conn()?.prepare_cached(
                 "SELECT l.message, m.sender, m.recipient, m.body, m.in_reply_to, m.sent_at, m.size, \
                  m.checksum, l.deliveries FROM mail l LEFT JOIN messages m ON m.id = l.message \
                  WHERE l.recipient = ?1 AND l.state = 1 AND l.req = ?2 ORDER BY l.message",
@@ -170,7 +170,7 @@ impl Tx<'_> {
         max: u32,
         taken: u32,
     ) -> Result<Vec<Waiting>, Refusal> {
-        if max == 0 || self.books.inbox(self.conn, agent.as_str())?.depth == 0 {
+        if max == 0 || self.books.inbox(self.on_demand, agent.as_str())?.depth == 0 {
             return Ok(Vec::new());
         }
         loop {
@@ -190,7 +190,7 @@ impl Tx<'_> {
         max: u32,
         taken: u32,
     ) -> Result<(Vec<Waiting>, Vec<MessageId>), Refusal> {
-        let mut waiting = self.conn.prepare_cached(
+        let mut waiting = self.conn()?.prepare_cached(
             "SELECT l.message, m.sender, m.recipient, m.body, m.in_reply_to, m.sent_at, m.size, \
              m.checksum, l.deliveries, l.failures FROM mail l \
              LEFT JOIN messages m ON m.id = l.message \
@@ -236,7 +236,7 @@ impl Tx<'_> {
     }
 
     pub(super) fn took(&mut self, agent: &AgentName, taken: usize) -> rusqlite::Result<()> {
-        let inbox = self.books.inbox_mut(self.conn, agent.as_str())?;
+        let inbox = self.books.inbox_mut(self.on_demand, agent.as_str())?;
         inbox.depth = inbox.depth.saturating_sub(count(taken));
         Ok(())
     }

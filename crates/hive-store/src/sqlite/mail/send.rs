@@ -23,7 +23,7 @@ impl Tx<'_> {
         };
         let oldest = self.now.minus(KEY_LIFE).millis();
         let found = self
-            .conn
+            .conn()?
             .prepare_cached(
                 "SELECT message FROM send_keys WHERE sender = ?1 AND key = ?2 AND used_at >= ?3",
             )?
@@ -50,7 +50,7 @@ impl Tx<'_> {
             });
         }
         let row = self
-            .conn
+            .conn()?
             .prepare_cached("SELECT sender, recipient, thread FROM messages WHERE id = ?1")?
             .query_row([parent.0], |row| {
                 let party = [row.get::<_, String>(0)?, row.get(1)?];

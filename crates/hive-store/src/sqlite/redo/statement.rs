@@ -1,5 +1,7 @@
 //! The changes that a journal can carry: the statements of mail, by number, with their values.
 
+use std::ops::Deref;
+
 use rusqlite::{
     Connection, ToSql,
     types::{ToSqlOutput, ValueRef},
@@ -59,7 +61,24 @@ impl Statement {
         all.find(|statement| *statement as u8 == number)
     }
 
-    fn sql(self) -> &'static str {
+    /// What it changes, so that statements on the same can follow one another.
+    pub(super) fn table(self) -> Table {
+        match self {
+            Self::Store => Table::Messages,
+            Self::Receipt => Table::Receipts,
+            Self::EndTurn => Table::Turns,
+            Self::Remember => Table::SendKeys,
+            Self::OpenTurn | Self::CloseTurn => Table::OpenTurns,
+            Self::Enqueue
+            | Self::EnqueueLeased
+            | Self::Lease
+            | Self::Confirm
+            | Self::Move
+            | Self::Leave => Table::Mail,
+        }
+    }
+
+    pub(super) fn sql(self) -> &'static str {
         match self {
             Self::Store => "INSERT INTO messages VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)",
             Self::Enqueue => "INSERT INTO mail VALUES (?1, 0, ?2, 0, 0, NULL, NULL, NULL, NULL, 0)",
@@ -117,12 +136,15 @@ impl Statement {
     }
 
     /// Takes the next one off `bytes`; none when they make no sense.
-    pub(super) fn decode<'a>(bytes: &mut &'a [u8]) -> Option<(Self, Vec<Value<'a>>)> {
+    pub(super) fn decode<'a>(bytes: &mut &'a [u8]) -> Option<(Self, Values<'a>)> {
         let statement = Self::numbered(take(bytes, 1)?[0])?;
-        let count = take(bytes, 1)?[0];
-        let mut values = Vec::with_capacity(count.into());
-        for _ in 0..count {
-            values.push(match take(bytes, 1)?[0] {
+        let count = take(bytes, 1)?[0].into();
+        let mut values = Values {
+            all: [Value::Null; MAX_VALUES],
+            count,
+        };
+        for value in values.all.get_mut(..count)? {
+            *value = match take(bytes, 1)?[0] {
                 0 => Value::Null,
                 1 => Value::Integer(i64::from_le_bytes(take(bytes, 8)?.try_into().ok()?)),
                 2 => {
@@ -131,9 +153,27 @@ impl Statement {
                     Value::Text(str::from_utf8(text).ok()?)
                 }
                 _ => return None,
-            });
+            };
         }
         Some((statement, values))
+    }
+}
+
+/// The most values that a statement has.
+const MAX_VALUES: usize = 9;
+
+/// The values of a statement.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Values<'a> {
+    all: [Value<'a>; MAX_VALUES],
+    count: usize,
+}
+
+impl<'a> Deref for Values<'a> {
+    type Target = [Value<'a>];
+
+    fn deref(&self) -> &[Value<'a>] {
+        &self.all[..self.count]
     }
 }
 
@@ -141,6 +181,17 @@ fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (taken, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(taken)
+}
+
+/// A table that statements change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Table {
+    Messages,
+    Mail,
+    Receipts,
+    OpenTurns,
+    Turns,
+    SendKeys,
 }
 
 /// A value of a statement.
@@ -196,10 +247,13 @@ mod tests {
         Statement::Move.encode(&first, &mut bytes);
         Statement::CloseTurn.encode(&[Value::Text("")], &mut bytes);
         let mut rest = &bytes[..];
-        let decoded = Statement::decode(&mut rest).unwrap();
-        assert_eq!(decoded, (Statement::Move, first.to_vec()));
-        let decoded = Statement::decode(&mut rest).unwrap();
-        assert_eq!(decoded, (Statement::CloseTurn, vec![Value::Text("")]));
+        let (statement, values) = Statement::decode(&mut rest).unwrap();
+        assert_eq!((statement, &*values), (Statement::Move, &first[..]));
+        let (statement, values) = Statement::decode(&mut rest).unwrap();
+        assert_eq!(
+            (statement, &*values),
+            (Statement::CloseTurn, &[Value::Text("")][..])
+        );
         assert!(rest.is_empty());
         for cut in 1..bytes.len() {
             let mut rest = &bytes[..cut];
@@ -219,8 +273,9 @@ mod tests {
             &[1, 1, 3],
             &[1, 1, 2, 255, 255, 255, 255, 1],
             &[1, 1, 2, 1, 0, 0, 0, 0xff],
+            &[1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
         ] {
-            assert_eq!(Statement::decode(&mut &*bytes), None, "{bytes:?}");
+            assert!(Statement::decode(&mut &*bytes).is_none(), "{bytes:?}");
         }
         for statement in Statement::ALL {
             assert_eq!(Statement::numbered(statement as u8), Some(statement));
