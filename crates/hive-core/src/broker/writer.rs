@@ -16,6 +16,7 @@ use super::{
     chores::Chores,
     desk::{Desk, Spoken},
     lobby::Lobby,
+    queue::Vigil,
     stopping,
 };
 use crate::{config::Config, metrics::Metrics, pauses::Pauses, roster::Roster, server::together};
@@ -180,10 +181,11 @@ impl Job for LookJob {
 impl Work {
     async fn run(mut self) -> Result<(), StoreError> {
         let mut jobs = Vec::new();
-        let mut alarm = Alarm::default();
+        let (mut alarm, mut vigil) = (Alarm::default(), Vigil::default());
         let result = loop {
             let wake_at = self.wake_at();
-            if let Found::Stop = self.queue.take(&mut jobs, wake_at, &mut alarm).await {
+            let found = self.queue.take(&mut jobs, wake_at, &mut alarm, &mut vigil);
+            if let Found::Stop = found.await {
                 break Ok(());
             }
             if let Err(error) = self.work_off(&mut jobs) {
