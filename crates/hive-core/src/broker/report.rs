@@ -5,7 +5,11 @@
 
 use std::borrow::Cow;
 
-use hive_store::{NewMessage, Receive, event_log::Event, sqlite::NewQuestion};
+use hive_store::{
+    NewMessage, Receive,
+    event_log::{Event, EventData},
+    sqlite::NewQuestion,
+};
 use hive_wire::{
     AgentName, MessageId, QuestionId, Recipient, SenderLabel, Timestamp, TurnId,
     agent::{Message, MessageState, TurnClosed},
@@ -13,10 +17,11 @@ use hive_wire::{
     text,
 };
 use serde::Serialize;
-use serde_json::value::to_raw_value;
 
 /// How much of a body an event shows.
 const PREVIEW: usize = 400;
+/// About what the other fields of an event take as JSON.
+const FIELDS: usize = 128;
 
 /// An event about `about` with these particulars.
 pub(super) fn event(
@@ -25,12 +30,22 @@ pub(super) fn event(
     kind: &'static str,
     data: &impl Serialize,
 ) -> Event {
-    let data = to_raw_value(data).expect("plain fields encode");
+    event_of(at, about, kind, data, 0)
+}
+
+/// The same, with `text` bytes of text in it.
+fn event_of(
+    at: Timestamp,
+    about: &str,
+    kind: &'static str,
+    data: &impl Serialize,
+    text: usize,
+) -> Event {
     Event {
         at,
         about: about.to_owned(),
         kind: Cow::Borrowed(kind),
-        data: data.into(),
+        data: EventData::encoded(data, FIELDS + text),
     }
 }
 
@@ -72,7 +87,8 @@ impl Stored {
             in_reply_to: self.in_reply_to,
             transient: self.transient,
         };
-        event(at, self.to.as_str(), "message_stored", &data)
+        let text = self.body.len();
+        event_of(at, self.to.as_str(), "message_stored", &data, text)
     }
 }
 

@@ -137,7 +137,7 @@ mod tests {
         let agent = "ada".parse().unwrap();
         let accepted = inflow.accept(&agent, &epoch.parse().unwrap(), events.collect(), NOW)?;
         let show = |(event, mark): &(Event, StreamMark)| {
-            let data = serde_json::to_string(&event.data).unwrap();
+            let data = event.data.text();
             format!("{} {data} → {}", event.kind, mark.next)
         };
         Ok(accepted.iter().map(show).collect())
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn particulars_are_an_object_of_bounded_size() {
         let raw = |text: String| fit(RawValue::from_string(text).unwrap());
-        let shown = |data: EventData| serde_json::to_string(&data).unwrap();
+        let shown = |data: EventData| data.text();
         assert_eq!(shown(raw("[1]".into())), "{\"value\":[1]}");
         assert_eq!(shown(raw("{\"a\": 1}".into())), "{\"a\": 1}");
         let large = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_EVENT_DATA));

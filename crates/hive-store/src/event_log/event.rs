@@ -6,7 +6,7 @@
 use std::{borrow::Cow, io};
 
 use hive_wire::Timestamp;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json, value::RawValue};
 
 /// The kind of the marker that stands for an event above the size limit. Its data holds the `kind`
@@ -37,8 +37,48 @@ pub struct Event {
 pub enum EventData {
     /// Encoded by the log's own thread.
     Value(Value),
-    /// Encoded already.
+    /// Encoded by somebody else.
     Raw(Box<RawValue>),
+    /// Encoded by [`Self::encoded`].
+    Encoded(Vec<u8>),
+}
+
+impl EventData {
+    /// Encodes a value of about so many bytes now.
+    ///
+    /// # Panics
+    /// When the value cannot be expressed as JSON, which is a mistake in its type.
+    pub fn encoded(value: &impl Serialize, about_bytes: usize) -> Self {
+        let mut text = Vec::with_capacity(about_bytes);
+        serde_json::to_writer(&mut text, value).expect("plain fields encode");
+        Self::Encoded(text)
+    }
+
+    /// It as JSON.
+    pub fn text(&self) -> String {
+        let mut text = Vec::new();
+        self.write(&mut text);
+        String::from_utf8(text).expect("JSON is text")
+    }
+
+    fn write(&self, body: &mut Vec<u8>) {
+        match self {
+            Self::Value(value) => {
+                serde_json::to_writer(body, value).expect("JSON values encode into memory");
+            }
+            Self::Raw(raw) => body.extend_from_slice(raw.get().as_bytes()),
+            Self::Encoded(text) => body.extend_from_slice(text),
+        }
+    }
+
+    /// How many bytes it has as JSON.
+    fn encoded_len(&self) -> usize {
+        match self {
+            Self::Value(value) => encoded_len(value),
+            Self::Raw(raw) => raw.get().len(),
+            Self::Encoded(text) => text.len(),
+        }
+    }
 }
 
 impl From<Value> for EventData {
@@ -50,15 +90,6 @@ impl From<Value> for EventData {
 impl From<Box<RawValue>> for EventData {
     fn from(raw: Box<RawValue>) -> Self {
         Self::Raw(raw)
-    }
-}
-
-impl Serialize for EventData {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Value(value) => value.serialize(serializer),
-            Self::Raw(raw) => raw.serialize(serializer),
-        }
     }
 }
 
@@ -80,7 +111,7 @@ impl Event {
         let labels = size_of::<Self>() + self.about.len() + self.kind.len();
         let mut data = weight(&self.data);
         if labels + data > max_bytes {
-            let bytes = encoded_len(&self.data);
+            let bytes = self.data.encoded_len();
             if bytes > max_bytes {
                 self.replace(bytes);
                 data = weight(&self.data);
@@ -108,9 +139,13 @@ impl Event {
     }
 
     fn write(&self, seq: i64, body: &mut Vec<u8>) {
-        let record = (seq, self.at.millis(), &self.about, &self.kind, &self.data);
-        serde_json::to_writer(&mut *body, &record).expect("JSON values encode into memory");
-        body.push(b'\n');
+        let labels = (seq, self.at.millis(), &self.about, &self.kind);
+        serde_json::to_writer(&mut *body, &labels).expect("JSON values encode into memory");
+        // In place of the bracket that ends the array.
+        body.pop();
+        body.push(b',');
+        self.data.write(body);
+        body.extend_from_slice(b"]\n");
     }
 }
 
@@ -156,6 +191,7 @@ fn weight(data: &EventData) -> usize {
     match data {
         EventData::Value(value) => node(value),
         EventData::Raw(raw) => raw.get().len(),
+        EventData::Encoded(text) => text.len(),
     }
 }
 
@@ -185,6 +221,10 @@ mod tests {
             record(event(json!({"a": 1})), 1000),
             "[3,7,\"ada\",\"note\",{\"a\":1}]\n"
         );
+        assert_eq!(
+            record(event(EventData::encoded(&json!({"a": 1}), 0)), 1000),
+            "[3,7,\"ada\",\"note\",{\"a\":1}]\n"
+        );
         let raw = RawValue::from_string("{ \"a\":\n1 }".into()).unwrap();
         assert_eq!(
             record(event(raw), 1000),
@@ -198,6 +238,8 @@ mod tests {
         assert_eq!(record(event(json!("x".repeat(1000))), 500), expected);
         let raw = RawValue::from_string(format!("{:?}", "x".repeat(1000))).unwrap();
         assert_eq!(record(event(raw), 500), expected);
+        let encoded = EventData::encoded(&"x".repeat(1000), 1000);
+        assert_eq!(record(event(encoded), 500), expected);
     }
 
     #[test]

@@ -27,6 +27,8 @@ use super::{
 const CHUNK_EVENTS: usize = 1024;
 /// … or so many bytes, because a read loads whole chunks.
 const CHUNK_BYTES: usize = 128 * 1024;
+/// How many times as long a flood gathers.
+const FLOOD_LINGERS: u32 = 3;
 /// What a chunk and each of its entries costs on disk beside its text.
 const ROW_BYTES: usize = 64;
 /// How many chunks a group prunes beyond what it adds itself.
@@ -69,8 +71,11 @@ impl Writer {
         let mut last = self.head.high;
         while let Some(high) = self.queue.take(&mut events, linger) {
             // The first event after a quiet time is written at once; those that follow it closely
-            // share the next group.
-            linger = Instant::now().checked_add(self.linger);
+            // share the next group. A flood is written less often: nobody reads that fast, and a
+            // group writes a page for everybody whom it mentions.
+            let is_flood = events.len() >= CHUNK_EVENTS;
+            let rest = self.linger * if is_flood { FLOOD_LINGERS } else { 1 };
+            linger = Instant::now().checked_add(rest);
             last = high;
             self.write(&mut events, high);
             events.clear();
