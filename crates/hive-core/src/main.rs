@@ -10,6 +10,11 @@ use hive_core::{
 };
 use tracing_subscriber::{EnvFilter, Layer, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
+/// A message's way through the daemon is a few dozen small allocations: a tenth of its time with the
+/// system's allocator, and a third of that with this one (`make bench`).
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     // First of all: a keeper has its process for itself.
     if let Some(code) = hive_core::keeper() {

@@ -3,7 +3,7 @@
 //! A command is a struct with its own reply type ([`Command`]); a socket's commands form a closed
 //! enum made by `commands!`, so that a dispatcher that forgets one does not compile.
 
-use std::fmt;
+use std::{cell::RefCell, fmt};
 
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -223,11 +223,22 @@ pub fn encode_reply<R: Serialize>(
     .expect("plain strings encode")
 }
 
+/// Encodes where there is room already: how long a line gets is known only at its end.
 fn line<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
-    let mut line = Vec::with_capacity(256);
-    serde_json::to_writer(&mut line, value)?;
-    line.push(b'\n');
-    Ok(line)
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.clear();
+        scratch.shrink_to(SCRATCH_BYTES);
+        serde_json::to_writer(&mut *scratch, value)?;
+        scratch.push(b'\n');
+        Ok(scratch.clone())
+    })
+}
+
+/// How much room a thread keeps for the next line.
+const SCRATCH_BYTES: usize = 64 * 1024;
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The part of a reply that says whom it is for and whether it went well.

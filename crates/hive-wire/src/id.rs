@@ -1,9 +1,9 @@
 //! Identifiers: rows are integers given by the store, turns and keys are texts chosen by callers.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, sync::Arc};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use thiserror::Error;
 
 /// The longest identifier that a caller may choose, in bytes.
@@ -66,9 +66,10 @@ pub struct ChosenIdError {
 macro_rules! chosen_id {
     ($($(#[$doc:meta])* $name:ident = $what:literal),+ $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-        #[serde(transparent)]
-        pub struct $name(Box<str>);
+        // Cheap to clone: the broker hands them on all the time.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema)]
+        #[schemars(transparent)]
+        pub struct $name(#[schemars(with = "Box<str>")] Arc<str>);
 
         impl $name {
             /// The identifier as text.
@@ -90,6 +91,12 @@ macro_rules! chosen_id {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 

@@ -4,7 +4,8 @@
 //! reply and nearly always for nothing. So that is watched for only while the peer lags behind.
 
 use std::{
-    io::{self, Read},
+    io,
+    mem::MaybeUninit,
     os::{
         fd::{AsFd, BorrowedFd},
         unix::net,
@@ -13,6 +14,7 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
+    io::read,
     net::{SendFlags, send},
 };
 use tokio::{
@@ -121,9 +123,9 @@ fn watch(stream: net::UnixStream, interest: Interest) -> io::Result<AsyncFd<net:
 }
 
 /// Reads into the stack first: most lines are short, and a connection that idles has no buffer.
-fn read_chunk(mut stream: &net::UnixStream, take: &mut impl FnMut(&[u8])) -> io::Result<usize> {
-    let mut chunk = [0; READ_CHUNK];
-    let read = stream.read(&mut chunk)?;
-    take(&chunk[..read]);
-    Ok(read)
+fn read_chunk(stream: &net::UnixStream, take: &mut impl FnMut(&[u8])) -> io::Result<usize> {
+    let mut chunk = [MaybeUninit::uninit(); READ_CHUNK];
+    let (arrived, _) = read(stream, &mut chunk)?;
+    take(arrived);
+    Ok(arrived.len())
 }

@@ -2,6 +2,9 @@
 
 /// The first `max` characters of `text`, with an ellipsis where something was cut.
 pub fn shorten(text: &str, max: usize) -> String {
+    if text.len() <= max {
+        return text.to_owned();
+    }
     match text.char_indices().nth(max) {
         None => text.to_owned(),
         Some((at, _)) => format!("{}…", &text[..at]),

@@ -2,7 +2,7 @@
 //! lookup; what the operator changes holds for whatever is asked after the operator was answered.
 
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
@@ -17,7 +17,7 @@ use super::{
 
 /// What all agents were granted.
 pub(crate) struct Gate {
-    agents: Mutex<BTreeMap<AgentName, Pass>>,
+    agents: Mutex<HashMap<AgentName, Pass>>,
     root_agent: String,
     rate: Rate,
 }
@@ -88,7 +88,7 @@ impl Gate {
 
     fn pass<'p>(
         &self,
-        agents: &'p mut BTreeMap<AgentName, Pass>,
+        agents: &'p mut HashMap<AgentName, Pass>,
         agent: &AgentName,
     ) -> &'p mut Pass {
         agents.entry(agent.clone()).or_insert_with(|| Pass {
@@ -97,7 +97,7 @@ impl Gate {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentName, Pass>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<AgentName, Pass>> {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
