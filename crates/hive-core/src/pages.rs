@@ -109,19 +109,19 @@ impl Host {
         };
         let audience = Audience::Agent(name.clone());
         let site = Site::new(self, &self.metrics, audience, address, &stop);
-        let (router, limits) = (http::router(site), self.http_limits());
-        http::serve(listener, router, limits, &self.tasks, stop, closed);
+        let limits = self.http_limits();
+        http::serve(listener, site, limits, &self.tasks, stop, closed);
     }
 
     /// Serves the dashboard.
     pub(crate) fn serve_dashboard(self: &Arc<Self>, listener: TcpListener, address: SocketAddr) {
         let audience = Audience::Operator;
         let site = Site::new(self, &self.metrics, audience, address, &self.stop);
-        let (router, limits) = (http::router(site), self.http_limits());
+        let limits = self.http_limits();
         let closed = CancellationToken::new().drop_guard();
         http::serve(
             listener,
-            router,
+            site,
             limits,
             &self.tasks,
             self.stop.clone(),

@@ -16,7 +16,9 @@ use tokio_util::{
 use tower_service::Service;
 
 use super::{
+    Site,
     patience::Patient,
+    router,
     written::{Reporting, Written},
 };
 
@@ -39,13 +41,13 @@ pub(crate) struct Limits {
 /// any more.
 pub(crate) fn serve(
     listener: TcpListener,
-    router: Router,
+    site: Site,
     limits: Limits,
     tasks: &TaskTracker,
     stop: CancellationToken,
     closed: DropGuard,
 ) {
-    let accept = accept(listener, router, limits, tasks.clone(), stop);
+    let accept = accept(listener, site, limits, tasks.clone(), stop);
     tasks.spawn(async move {
         accept.await;
         drop(closed);
@@ -54,12 +56,15 @@ pub(crate) fn serve(
 
 async fn accept(
     listener: TcpListener,
-    router: Router,
+    site: Site,
     limits: Limits,
     tasks: TaskTracker,
     stop: CancellationToken,
 ) {
     let seats = Arc::new(Semaphore::new(limits.connections));
+    // Made for the first who comes: the routes take a tenth of a megabyte, most agents are never looked
+    // at, and there are many of them.
+    let mut routes: Option<Router> = None;
     loop {
         // Cancel-safe: an accept that is dropped leaves the connection in the backlog.
         let accepted = tokio::select! {
@@ -81,6 +86,7 @@ async fn accept(
             }
             continue;
         };
+        let router = routes.get_or_insert_with(|| router(site.clone()));
         let (router, stop) = (router.clone(), stop.clone());
         let written = Written::new(tasks.clone());
         tasks.spawn(async move {
