@@ -2,7 +2,7 @@
 //!
 //! A thread of its own copies while the writer goes on. The log can only start over when nothing is
 //! left to copy, which under load never happens by itself: so when the log is long and the thread
-//! has nearly caught up, the writer copies the little rest between two groups. It never waits for
+//! has nearly caught up, whoever commits copies the little rest before the next one. It never waits for
 //! a reader: while one is at work the log grows.
 
 use std::{
@@ -54,7 +54,7 @@ impl Checkpointer {
         })
     }
 
-    /// Called by the writer between groups.
+    /// Called by whoever commits, after it.
     pub(super) fn after_commit(&self, conn: &Connection, guard: &Guard) {
         let (frames, copied) = guard.frames();
         let length = u64::from(frames) * self.page_bytes;

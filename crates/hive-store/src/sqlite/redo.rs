@@ -10,6 +10,7 @@
 //! that is in it. So a journal that does not fit the database beside it is noticed.
 
 mod catching_up;
+mod changes;
 mod direct;
 mod statement;
 
@@ -27,6 +28,7 @@ use super::{
     open::{io_error, not_ours},
 };
 pub(super) use catching_up::{Waiting, run};
+pub(super) use changes::Changes;
 use direct::Sectors;
 pub(super) use statement::{Statement, Value};
 
@@ -65,89 +67,6 @@ impl Record {
             let detail = format!("record {} does not fit the database: {error}", self.number);
             damaged(journal, detail)
         })
-    }
-}
-
-/// What the open group changed, as far as the journal can carry it.
-#[derive(Debug)]
-pub(super) struct Changes {
-    /// Room for a record's head, then the statements.
-    bytes: Vec<u8>,
-    /// Where the current operation begins, and how many rows it changed by these statements.
-    operation: usize,
-    rows: u64,
-    /// Whether this is all that the group changed.
-    is_all: bool,
-    limit: usize,
-}
-
-impl Changes {
-    fn new(limit: usize) -> Self {
-        Self {
-            bytes: vec![0; HEAD],
-            operation: HEAD,
-            rows: 0,
-            is_all: true,
-            limit,
-        }
-    }
-
-    /// A statement that is to be run when SQLite catches up; false, and it is not taken, when the
-    /// journal cannot carry it.
-    pub(super) fn defer(&mut self, statement: Statement, values: &[Value<'_>]) -> bool {
-        let before = self.bytes.len();
-        statement.encode(values, &mut self.bytes);
-        let fits = self.is_all && self.bytes.len() <= self.limit;
-        if !fits {
-            self.bytes.truncate(before);
-        }
-        fits
-    }
-
-    /// A statement that was run, and changed so many rows.
-    pub(super) fn add(&mut self, statement: Statement, values: &[Value<'_>], rows: usize) {
-        self.rows += rows as u64;
-        if self.is_all {
-            statement.encode(values, &mut self.bytes);
-            self.is_all = self.bytes.len() <= self.limit;
-        }
-    }
-
-    pub(super) fn begin_operation(&mut self) {
-        self.operation = self.bytes.len();
-        self.rows = 0;
-    }
-
-    /// The operation stands, and changed so many rows.
-    pub(super) fn keep_operation(&mut self, rows: u64) {
-        self.is_all &= rows == self.rows;
-    }
-
-    pub(super) fn undo_operation(&mut self) {
-        self.bytes.truncate(self.operation);
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.bytes.clear();
-        self.bytes.shrink_to(KEPT_BYTES);
-        self.bytes.resize(HEAD, 0);
-        self.is_all = true;
-    }
-
-    /// All of the group's statements, if [`Self::is_all`].
-    pub(super) fn statements(&self) -> &[u8] {
-        &self.bytes[HEAD..]
-    }
-
-    /// What was deferred is run now; whether the current operation has a part in it.
-    pub(super) fn are_run(&mut self) -> bool {
-        self.rows = 0;
-        self.bytes.len() > self.operation
-    }
-
-    /// Whether the group changed nothing that lasts.
-    pub(super) fn are_none(&self) -> bool {
-        self.is_all && self.bytes.len() == HEAD
     }
 }
 
@@ -206,20 +125,20 @@ impl Laid {
 
     fn write(&mut self, record: &[u8]) -> Result<(), StoreError> {
         let sectors = self.sectors.hold(record);
-        // Written and not synced, it may be there after a crash or not: there is no way on.
-        let final_error = |source| io_error(&self.path, source);
-        match &self.direct {
-            Some(direct) => {
-                let written = direct::write_durably(direct, sectors, self.at);
-                crate::failpoint!("store::before_redo_sync");
-                written.map_err(|error| no_room(error).unwrap_or_else(final_error))?;
-            }
-            None => {
-                let written = self.file.write_all_at(sectors, self.at);
-                written.map_err(|error| no_room(error).unwrap_or_else(final_error))?;
-                crate::failpoint!("store::before_redo_sync");
-                self.file.sync_data().map_err(final_error)?;
-            }
+        let not_written = |error: io::Error| match error.kind() {
+            io::ErrorKind::StorageFull => StoreError::DiskFull,
+            _ => io_error(&self.path, error),
+        };
+        if let Some(direct) = &self.direct {
+            crate::failpoint!("store::before_redo_sync");
+            direct::write_durably(direct, sectors, self.at).map_err(not_written)?;
+        } else {
+            let written = self.file.write_all_at(sectors, self.at);
+            written.map_err(not_written)?;
+            crate::failpoint!("store::before_redo_sync");
+            // Written and not synced, it may be there after a crash or not: there is no way on.
+            let synced = self.file.sync_data();
+            synced.map_err(|source| io_error(&self.path, source))?;
         }
         self.at += sectors.len() as u64;
         Ok(())
@@ -361,14 +280,6 @@ impl Journal {
             laid.begin(Half::First);
             laid.last_in_other = 0;
         }
-    }
-}
-
-/// The error of a record that was not written for want of space, which harms nobody.
-fn no_room(error: io::Error) -> Result<StoreError, io::Error> {
-    match error.kind() {
-        io::ErrorKind::StorageFull => Ok(StoreError::DiskFull),
-        _ => Err(error),
     }
 }
 
