@@ -1,4 +1,4 @@
-//! Puts the client and a server on different cores while a latency is measured: the same round
+//! Puts the client and its servers on different cores while a latency is measured: the same round
 //! trip costs a few microseconds within one core and tens across two, so an unpinned figure says
 //! mostly where the scheduler happened to put things.
 
@@ -13,21 +13,25 @@ use crate::process::family;
 #[derive(Debug)]
 pub(crate) struct Pinned {
     before: CpuSet,
-    server: Option<u32>,
+    servers: Vec<u32>,
 }
 
 impl Pinned {
-    /// Pins every thread of the server and its children to one core and this thread to another.
-    /// Threads and processes that the server starts later inherit its core.
-    pub(crate) fn apart(server: Option<u32>) -> Result<Self> {
+    /// Pins this thread to one core and every thread of a server and its children to another, and
+    /// so on: of a chain of servers, each of which asks the next, no two neighbours share a core.
+    /// Threads and processes that a server starts later inherit its core.
+    pub(crate) fn apart(servers: &[u32]) -> Result<Self> {
         let before = sched_getaffinity(None)?;
         let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| before.is_set(core));
         let (Some(first), Some(second)) = (cores.next(), cores.next()) else {
             bail!("one core: latencies are not pinned");
         };
-        let pinned = Self { before, server };
-        if let Some(pid) = server {
-            set_all(pid, &only(first));
+        let pinned = Self {
+            before,
+            servers: servers.to_vec(),
+        };
+        for (&pid, core) in servers.iter().zip([first, second].into_iter().cycle()) {
+            set_all(pid, &only(core));
         }
         sched_setaffinity(None, &only(second))?;
         Ok(pinned)
@@ -36,7 +40,7 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        if let Some(pid) = self.server {
+        for &pid in &self.servers {
             set_all(pid, &self.before);
         }
         // A mask the thread had before is one it may have again.

@@ -3,7 +3,8 @@
 //!
 //! A call goes from a client to `hive mcp`, to the host and back. Beside it, in the same rounds, a
 //! bare MCP server with one tool that echoes, and one ping-pong on a unix socket: what a call would
-//! cost if the hive did nothing. A call that writes may take a commit more.
+//! cost if the hive did nothing. A call that writes may take a commit more. Whoever asks and whoever
+//! is asked are on different cores, in all of them.
 
 #![expect(clippy::print_stderr, reason = "progress, beside the report on stdout")]
 
@@ -25,9 +26,11 @@ use crate::{
     host::Host,
     options::Options,
     peer::{
+        Peer as _,
         floor::{self, Write},
         pingpong::PingPong,
     },
+    pin::Pinned,
     report as common,
     site::Site,
     stats::{Latencies, Percentiles},
@@ -97,14 +100,19 @@ async fn calls(options: &Options, dir: &Path) -> Result<Vec<Calls>> {
     for round in 0..options.rounds() {
         eprintln!("calls: round {} of {}", round + 1, options.rounds());
         let line = format!("{{\"body\":\"{text}\"}}\n");
+        let pinned = apart(&[Some(echo.pid())]);
         rounds.socket.push(ping(&mut socket, &line, count).await?);
+        drop(pinned);
         let args = json!({"text": text});
+        let pinned = apart(&[bare.pid()]);
         rounds
             .bare
             .push(called(&mut bare, "echo", &args, count).await?);
+        drop(pinned);
         let floor = floor::serial(dir, Write::Append, options.time()?)?;
         rounds.commit.push(floor.latency);
         let nothing = json!({});
+        let _pinned = apart(&[tools.pid(), hive.pid()]);
         let read = called(&mut tools, "list_peers", &nothing, count).await?;
         rounds.read.push(read);
         let args = json!({"to": "bob", "body": text});
@@ -114,6 +122,12 @@ async fn calls(options: &Options, dir: &Path) -> Result<Vec<Calls>> {
         drain(&hive).await?;
     }
     Ok(rounds.results())
+}
+
+/// Keeps those who ask each other apart; on a machine with one core there is nothing to keep apart.
+fn apart(servers: &[Option<u32>]) -> Option<Pinned> {
+    let servers: Vec<_> = servers.iter().flatten().copied().collect();
+    Pinned::apart(&servers).ok()
 }
 
 /// What each round found, kind by kind.

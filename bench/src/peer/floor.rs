@@ -53,7 +53,7 @@ pub(crate) fn serial(dir: &Path, write: Write, time: Duration) -> Result<Floor> 
 
 /// Appends and syncs after a `pause` each time, as an otherwise idle queue does.
 pub(crate) async fn idle(dir: &Path, samples: u32, pause: Duration) -> Result<Percentiles> {
-    let _pinned = Pinned::apart(None).ok();
+    let _pinned = Pinned::apart(&[]).ok();
     let mut disk = Disk::open(dir, Write::Append)?;
     let mut latencies = Latencies::default();
     for _ in 0..samples {

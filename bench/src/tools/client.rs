@@ -11,7 +11,7 @@ use tokio::{
 
 /// A server and its only client; the server goes when this does.
 pub(super) struct Client {
-    _server: Child,
+    server: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
     next: u64,
@@ -36,7 +36,7 @@ impl Client {
         let pipes = server.stdin.take().zip(server.stdout.take());
         let (input, output) = pipes.context("a server has pipes")?;
         let mut client = Self {
-            _server: server,
+            server,
             input,
             output: BufReader::new(output).lines(),
             next: 1,
@@ -50,6 +50,11 @@ impl Client {
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         client.say(&ready).await?;
         Ok(client)
+    }
+
+    /// The server's process.
+    pub(super) fn pid(&self) -> Option<u32> {
+        self.server.id()
     }
 
     /// Calls a tool, which must succeed.

@@ -19,7 +19,7 @@ const WARM_UP: u32 = 10;
 
 pub(crate) async fn run<P: Peer>(peer: &P, samples: u32) -> Result<Percentiles> {
     // On a machine with one core there is nothing to keep apart.
-    let _pinned = Pinned::apart(Some(peer.pid())).ok();
+    let _pinned = Pinned::apart(&[peer.pid()]).ok();
     let mut pairs = peer.pairs(1, &body(BODY_BYTES)).await?;
     let (sender, receiver) = pairs.first_mut().context("the peer made no client")?;
     let mut latencies = Latencies::default();

@@ -16,6 +16,7 @@ use hive_harness::{
 };
 use hive_wire::agent::MAX_BODY;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::EnvFilter;
 
 /// The harness of one hyperhive agent.
 #[derive(Debug, Parser)]
@@ -117,8 +118,15 @@ fn log_to_stderr() -> anyhow::Result<()> {
             anyhow::anyhow!("HIVE_LOG={level:?}: it is error, warn, info, debug or trace")
         })?,
     };
+    // The MCP library opens a span for every request, which costs more than our own log lines.
+    let library = if level > LevelFilter::INFO {
+        level
+    } else {
+        LevelFilter::ERROR
+    };
+    let filter = EnvFilter::new(format!("{level},rmcp={library}"));
     let format = tracing_subscriber::fmt()
-        .with_max_level(level)
+        .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
     if std::env::var_os("JOURNAL_STREAM").is_some() {

@@ -101,8 +101,12 @@ pub struct Hyperhive {
 
 impl Hyperhive {
     fn new(options: &Options) -> Self {
+        let patience = ClientOptions {
+            stay_awake: options.stay_awake,
+            ..ClientOptions::default()
+        };
         Self {
-            client: Client::new(&options.socket, ClientOptions::default()),
+            client: Client::new(&options.socket, patience),
             socket: options.socket.clone(),
             state_dir: options.state_dir.clone(),
             harness_dir: options.harness_dir.clone(),

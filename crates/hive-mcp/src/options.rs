@@ -1,6 +1,6 @@
 //! What `hive mcp` is told by its environment.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use crate::groups::Groups;
 
@@ -10,6 +10,9 @@ const SOCKET: &str = "/run/hive/mcp.sock";
 const STATE_DIR: &str = "/state";
 /// Where the harness keeps its files inside a container.
 const HARNESS_DIR: &str = "/harness";
+/// Many calls are answered sooner than a sleeping process is woken, and this one has nothing else to
+/// do. Long enough for a commit.
+const STAY_AWAKE: Duration = Duration::from_micros(400);
 
 /// How the server `hyperhive` is set up. The socket alone must be there.
 #[derive(Debug, Clone)]
@@ -27,6 +30,8 @@ pub struct Options {
     /// How long the operator has to permit a call that the engine's rules leave open; 0 when
     /// nobody is asked.
     pub consent_seconds: u32,
+    /// How long a call stays awake for its answer, where answers come that fast.
+    pub stay_awake: Duration,
 }
 
 /// What an engine process is for, as the harness says in `HIVE_TURN_PURPOSE`.
@@ -51,6 +56,7 @@ impl Options {
             groups: None,
             purpose: Purpose::default(),
             consent_seconds: 0,
+            stay_awake: Duration::ZERO,
         }
     }
 
@@ -64,6 +70,7 @@ impl Options {
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
         let text = |name: &str| var(name).map(|value| value.to_string_lossy().into_owned());
         let mut options = Self::new(var("HIVE_SOCKET").unwrap_or_else(|| SOCKET.into()));
+        options.stay_awake = STAY_AWAKE;
         let dir = |name, default: &str| Some(var(name).unwrap_or_else(|| default.into()).into());
         options.state_dir = dir("HIVE_STATE_DIR", STATE_DIR);
         options.harness_dir = dir("HIVE_HARNESS_DIR", HARNESS_DIR);

@@ -29,6 +29,7 @@ use crate::{
     ErrorCode, WireError,
     command::{Command, RequestId, encode_request},
     line::MAX_LINE,
+    vigil::Vigil,
 };
 use link::Connection;
 use pending::{Loss, Reply};
@@ -47,6 +48,9 @@ pub struct Options {
     pub call_timeout: Duration,
     /// How many calls may be under way at once; further ones wait for their turn.
     pub max_in_flight: usize,
+    /// How long to stay awake for a reply, where they come that fast: for one whose caller waits for
+    /// each. None unless told.
+    pub stay_awake: Duration,
 }
 
 impl Default for Options {
@@ -55,6 +59,7 @@ impl Default for Options {
             connect_timeout: Duration::from_secs(5),
             call_timeout: Duration::from_secs(30),
             max_in_flight: 64,
+            stay_awake: Duration::ZERO,
         }
     }
 }
@@ -124,6 +129,7 @@ struct Shared {
     options: Options,
     next_id: AtomicI64,
     slots: Semaphore,
+    vigil: Vigil,
     /// Held while connecting, so that many waiting calls make one connection.
     connection: Mutex<Option<Arc<Connection>>>,
 }
@@ -135,6 +141,7 @@ impl Client {
         Self {
             shared: Arc::new(Shared {
                 path: path.into(),
+                vigil: Vigil::of(options.stay_awake),
                 options,
                 next_id: AtomicI64::new(1),
                 slots: Semaphore::new(slots),
@@ -266,7 +273,10 @@ impl Shared {
             }
             // After a failed write to a new connection the reader knows best what happened: it may
             // have been turned away with a reason.
+            let sent_at = Instant::now().into_std();
+            self.vigil.keep(sent_at, || waiting.is_answered()).await;
             let reply = connection.reply(waiting, deadline).await;
+            self.vigil.ended(sent_at);
             return Ok(reply.transpose()?);
         }
     }

@@ -22,6 +22,7 @@ pub mod stream;
 pub mod text;
 pub mod time;
 pub mod tools;
+pub mod vigil;
 
 pub use error::{ErrorCode, WireError};
 pub use id::{

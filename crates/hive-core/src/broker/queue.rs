@@ -3,24 +3,34 @@
 use std::{
     pin::pin,
     sync::{Mutex, MutexGuard, PoisonError},
-    thread::available_parallelism,
     time::{Duration, Instant},
 };
 
-use hive_wire::alarm::Alarm;
+use hive_wire::{alarm::Alarm, vigil::Vigil};
 use tokio::{sync::Notify, task::yield_now};
 
 use super::{Job, stopping};
 
 /// How often the connections are heard before a group begins, as long as each time brings more.
 const HEARINGS: u32 = 4;
-/// How long the broker stays awake for the next job.
-const MOMENT: Duration = Duration::from_micros(100);
+/// How long the broker stays awake for the next job: a tool call through `hive mcp` comes back
+/// within that.
+const MOMENT: Duration = Duration::from_micros(200);
 
-#[derive(Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     changed: Notify,
+    vigil: Vigil,
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            waiting: Mutex::default(),
+            changed: Notify::default(),
+            vigil: Vigil::of(MOMENT),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -34,32 +44,6 @@ struct Waiting {
 impl Waiting {
     fn is_quiet(&self) -> bool {
         self.jobs.is_empty() && !self.is_stopping
-    }
-}
-
-/// Whether it is worthwhile to stay awake for a moment: falling asleep and being woken takes as long
-/// as half of what a request takes besides the disk. It is when the last work came within a moment,
-/// as from somebody who waits for each answer and then goes on; a hive that works now and then sleeps
-/// at once. With a single core, staying awake would hold up whoever is to bring the work.
-#[derive(Debug)]
-pub(super) struct Vigil {
-    is_worthwhile: bool,
-    is_possible: bool,
-}
-
-impl Default for Vigil {
-    fn default() -> Self {
-        Self {
-            is_worthwhile: false,
-            is_possible: available_parallelism().is_ok_and(|cores| cores.get() > 1),
-        }
-    }
-}
-
-impl Vigil {
-    /// Work came, after there was none since `idle_since`.
-    fn ended(&mut self, idle_since: Instant) {
-        self.is_worthwhile = self.is_possible && idle_since.elapsed() < MOMENT;
     }
 }
 
@@ -97,29 +81,20 @@ impl Queue {
         jobs: &mut Vec<Box<dyn Job>>,
         until: Option<Instant>,
         alarm: &mut Alarm,
-        vigil: &mut Vigil,
     ) -> Found {
         loop {
             self.gather().await;
             let idle_since = Instant::now();
-            if vigil.is_worthwhile {
-                self.keep_looking(idle_since).await;
-            }
+            let has_work = || !self.lock().is_quiet();
+            self.vigil.keep(idle_since, has_work).await;
             match self.take_now(jobs) {
                 Some(found) => {
-                    vigil.ended(idle_since);
+                    self.vigil.ended(idle_since);
                     return found;
                 }
                 None if !self.sleep(until, alarm).await => return Found::Nothing,
-                None => vigil.ended(idle_since),
+                None => self.vigil.ended(idle_since),
             }
-        }
-    }
-
-    /// Looks at the connections for a moment without sleeping.
-    async fn keep_looking(&self, since: Instant) {
-        while self.lock().is_quiet() && since.elapsed() < MOMENT {
-            yield_now().await;
         }
     }
 
@@ -187,25 +162,8 @@ mod tests {
         queue.stop();
         let late = Instant::now() + Duration::from_secs(600);
         assert!(queue.sleep(Some(late), &mut alarm).await);
-        let mut vigil = Vigil::default();
         let mut jobs = Vec::new();
-        let found = queue.take(&mut jobs, Some(late), &mut alarm, &mut vigil);
+        let found = queue.take(&mut jobs, Some(late), &mut alarm);
         assert!(matches!(found.await, Found::Stop));
-    }
-
-    #[test]
-    fn staying_awake_is_for_those_who_come_back_at_once() {
-        let now = Instant::now();
-        let mut vigil = Vigil {
-            is_worthwhile: false,
-            is_possible: true,
-        };
-        vigil.ended(now + Duration::from_secs(60));
-        assert!(vigil.is_worthwhile);
-        vigil.ended(now - Duration::from_secs(1));
-        assert!(!vigil.is_worthwhile);
-        vigil.is_possible = false;
-        vigil.ended(now + Duration::from_secs(60));
-        assert!(!vigil.is_worthwhile, "there is one core only");
     }
 }

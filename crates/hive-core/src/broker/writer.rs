@@ -16,7 +16,6 @@ use super::{
     chores::Chores,
     desk::{Desk, Spoken},
     lobby::Lobby,
-    queue::Vigil,
     stopping,
 };
 use crate::{config::Config, metrics::Metrics, pauses::Pauses, roster::Roster, server::together};
@@ -181,10 +180,10 @@ impl Job for LookJob {
 impl Work {
     async fn run(mut self) -> Result<(), StoreError> {
         let mut jobs = Vec::new();
-        let (mut alarm, mut vigil) = (Alarm::default(), Vigil::default());
+        let mut alarm = Alarm::default();
         let result = loop {
             let wake_at = self.wake_at();
-            let found = self.queue.take(&mut jobs, wake_at, &mut alarm, &mut vigil);
+            let found = self.queue.take(&mut jobs, wake_at, &mut alarm);
             if let Found::Stop = found.await {
                 break Ok(());
             }

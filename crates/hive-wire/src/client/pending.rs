@@ -114,6 +114,11 @@ pub(super) struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
+    /// Whether the reply is there.
+    pub(super) fn is_answered(&self) -> bool {
+        !self.receiver.is_empty()
+    }
+
     pub(super) async fn reply(mut self) -> Result<Reply, Loss> {
         match (&mut self.receiver).await {
             Ok(reply) => Ok(reply),
