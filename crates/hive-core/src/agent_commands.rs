@@ -43,7 +43,7 @@ use std::{sync::Arc, time::Duration};
 use hive_wire::{
     AgentName, ErrorCode, WireError,
     agent::{AgentRequest, MAX_BODY},
-    command::{Head, RequestId},
+    command::RequestId,
     text,
 };
 
@@ -78,9 +78,9 @@ pub(crate) struct Caller {
 }
 
 impl Service for Caller {
-    fn call(&self, head: Head<'_>, line: &[u8], outbox: &Arc<Outbox>) {
-        let id = head.id;
-        let request = match AgentRequest::parse(&head.cmd, line) {
+    fn call(&self, line: &[u8], outbox: &Arc<Outbox>) {
+        let (id, request) = AgentRequest::read(line);
+        let request = match request {
             Ok(request) => request,
             Err(error) => return outbox.expect::<()>(id).refuse(error),
         };

@@ -49,7 +49,7 @@ use std::{
 use hive_store::{Readers, event_log::EventLog, sqlite::AgentRecord};
 use hive_wire::{
     AgentName, ErrorCode, Timestamp, WireError,
-    command::{Head, RequestId},
+    command::RequestId,
     host::{AgentRow, HostRequest},
 };
 use serde::Serialize;
@@ -106,17 +106,18 @@ pub(crate) struct Host {
 }
 
 impl Service for Arc<Host> {
-    fn call(&self, head: Head<'_>, line: &[u8], outbox: &Arc<Outbox>) {
-        match HostRequest::parse(&head.cmd, line) {
+    fn call(&self, line: &[u8], outbox: &Arc<Outbox>) {
+        let (id, request) = HostRequest::read(line);
+        match request {
             Ok(request) => {
                 let call = Call {
                     tasks: &self.tasks,
                     outbox,
-                    id: head.id,
+                    id,
                 };
                 self.run(request, call);
             }
-            Err(error) => outbox.expect::<()>(head.id).refuse(error),
+            Err(error) => outbox.expect::<()>(id).refuse(error),
         }
     }
 }

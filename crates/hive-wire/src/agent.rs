@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentName, ApprovalId, MessageId, QuestionId, ReminderId, ReqId, SendKey, SenderLabel,
-    Timestamp, TurnId, command::commands,
+    Timestamp, TurnId, command::commands, text,
 };
 
 pub use crate::{
@@ -132,6 +132,7 @@ pub struct Message {
     /// Whose inbox it lay in.
     pub to: String,
     /// What was said.
+    #[serde(serialize_with = "text::serialize_long")]
     pub body: String,
     /// The message it answers.
     pub in_reply_to: Option<MessageId>,

@@ -3,6 +3,8 @@
 //! A command is a struct with its own reply type ([`Command`]); a socket's commands form a closed
 //! enum made by `commands!`, so that a dispatcher that forgets one does not compile.
 
+pub(crate) mod one_pass;
+
 use std::{cell::RefCell, fmt};
 
 use serde::{
@@ -113,6 +115,15 @@ impl<'a> Head<'a> {
     }
 }
 
+/// The id of a request whose head is broken, so that a pipelining client finds its error.
+pub(crate) fn id_of(line: &[u8]) -> Option<RequestId> {
+    #[derive(Deserialize)]
+    struct OnlyId {
+        id: Option<RequestId>,
+    }
+    serde_json::from_slice::<OnlyId>(line).ok()?.id
+}
+
 /// Reads the fields of command `C` from a request line whose head named it.
 ///
 /// # Errors
@@ -165,10 +176,16 @@ pub fn encode_request<C: Command>(
     command: &C,
     id: Option<&RequestId>,
 ) -> serde_json::Result<Vec<u8>> {
-    line(&RequestLine {
-        cmd: C::NAME,
-        id,
-        fields: command,
+    with_scratch(|scratch| {
+        line(
+            scratch,
+            &RequestLine {
+                cmd: C::NAME,
+                id,
+                fields: command,
+            },
+        )?;
+        Ok(scratch.clone())
     })
 }
 
@@ -194,43 +211,66 @@ pub fn encode_reply<R: Serialize>(
     reply: Result<&R, &WireError>,
     id: Option<&RequestId>,
 ) -> Vec<u8> {
-    let encoded = match reply {
-        Ok(reply) => line(&OkLine {
-            ok: true,
-            id,
-            reply,
-        }),
-        Err(error) => line(&ErrorLine {
-            ok: false,
-            id,
-            error,
-        }),
-    };
-    let problem = match encoded {
-        Ok(line) if line.len() <= MAX_LINE + 1 => return line,
-        // A peer would cut the connection; whoever makes replies keeps them shorter.
-        Ok(line) => format!(
-            "the reply has {} bytes, and a line has at most {MAX_LINE}",
-            line.len()
-        ),
-        Err(error) => format!("cannot encode the reply: {error}"),
-    };
-    line(&ErrorLine {
-        ok: false,
-        id,
-        error: &WireError::new(ErrorCode::LimitReached, problem),
-    })
-    .expect("plain strings encode")
+    with_reply(reply, id, <[u8]>::to_vec)
 }
 
-/// Encodes where there is room already: how long a line gets is known only at its end.
-fn line<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
+/// Encodes a reply, newline included, and lends it to `take`, which encodes nothing itself.
+pub fn with_reply<R: Serialize, T>(
+    reply: Result<&R, &WireError>,
+    id: Option<&RequestId>,
+    take: impl FnOnce(&[u8]) -> T,
+) -> T {
+    with_scratch(|scratch| {
+        let encoded = match reply {
+            Ok(reply) => line(
+                scratch,
+                &OkLine {
+                    ok: true,
+                    id,
+                    reply,
+                },
+            ),
+            Err(error) => error_line(scratch, id, error),
+        };
+        let problem = match encoded {
+            Ok(()) if scratch.len() <= MAX_LINE + 1 => return take(scratch),
+            // A peer would cut the connection; whoever makes replies keeps them shorter.
+            Ok(()) => format!(
+                "the reply has {} bytes, and a line has at most {MAX_LINE}",
+                scratch.len()
+            ),
+            Err(error) => format!("cannot encode the reply: {error}"),
+        };
+        let error = WireError::new(ErrorCode::LimitReached, problem);
+        error_line(scratch, id, &error).expect("plain strings encode");
+        take(scratch)
+    })
+}
+
+fn error_line(
+    scratch: &mut Vec<u8>,
+    id: Option<&RequestId>,
+    error: &WireError,
+) -> serde_json::Result<()> {
+    let ok = false;
+    line(scratch, &ErrorLine { ok, id, error })
+}
+
+/// Encodes a line in place of what was there.
+fn line<T: Serialize>(scratch: &mut Vec<u8>, value: &T) -> serde_json::Result<()> {
+    scratch.clear();
+    serde_json::to_writer(&mut *scratch, value)?;
+    scratch.push(b'\n');
+    Ok(())
+}
+
+/// Lends the room that this thread keeps: how long a line gets is known only at its end.
+fn with_scratch<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     SCRATCH.with_borrow_mut(|scratch| {
+        let outcome = work(scratch);
         scratch.clear();
         scratch.shrink_to(SCRATCH_BYTES);
-        serde_json::to_writer(&mut *scratch, value)?;
-        scratch.push(b'\n');
-        Ok(scratch.clone())
+        outcome
     })
 }
 
@@ -275,6 +315,27 @@ macro_rules! commands {
                 match cmd {
                     $($name => $crate::command::parse_fields(line).map(Self::$command),)+
                     other => Err($crate::command::unknown_command(other, Self::NAMES)),
+                }
+            }
+
+            /// Reads a request line: its id, as far as it can be read, and its command.
+            pub fn read(
+                line: &[u8],
+            ) -> (Option<$crate::command::RequestId>, Result<Self, $crate::WireError>) {
+                use $crate::command::{Head, id_of, one_pass};
+                let read = match one_pass::leading_command(line) {
+                    $(Some($name) => one_pass::read(line).map(|(id, it)| (id, Self::$command(it))),)+
+                    _ => None,
+                };
+                if let Some((id, request)) = read {
+                    return (id, Ok(request));
+                }
+                match Head::parse(line) {
+                    Ok(head) => {
+                        let request = Self::parse(&head.cmd, line);
+                        (head.id, request)
+                    }
+                    Err(error) => (id_of(line), Err(error)),
                 }
             }
 

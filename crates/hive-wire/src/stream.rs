@@ -4,18 +4,19 @@
 //! reply and nearly always for nothing. So that is watched for only while the peer lags behind.
 
 use std::{
+    future::poll_fn,
     io,
     mem::MaybeUninit,
     os::{
         fd::{AsFd, BorrowedFd},
         unix::net,
     },
+    task::{Context, Poll, ready},
 };
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    io::read,
-    net::{SendFlags, send},
+    net::{RecvFlags, SendFlags, recv, send},
 };
 use tokio::{
     io::{Interest, unix::AsyncFd},
@@ -51,16 +52,25 @@ impl Stream {
         self.read_with(|bytes| lines.push(bytes)).await
     }
 
-    /// Hands over what has arrived, at most a [`READ_CHUNK`]; 0 at the end of the stream.
+    /// Hands over what has arrived, at most a [`READ_CHUNK`]; 0 at the end of the stream. One task
+    /// reads at a time: of two that wait, the one that came first is not woken.
     ///
     /// Cancel-safe: a call that is dropped has read nothing.
     ///
     /// # Errors
     /// Those of reading.
     pub async fn read_with(&self, mut take: impl FnMut(&[u8])) -> io::Result<usize> {
+        poll_fn(|cx| self.poll_read(cx, &mut take)).await
+    }
+
+    fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        take: &mut impl FnMut(&[u8]),
+    ) -> Poll<io::Result<usize>> {
         loop {
-            let mut ready = self.stream.readable().await?;
-            match read_chunk(ready.get_inner(), &mut take) {
+            let mut ready = ready!(self.stream.poll_read_ready(cx))?;
+            match read_chunk(ready.get_inner(), take) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
                 Ok(read) => {
                     // A short read is taken as a sign that there is no more, which saves a system
@@ -68,9 +78,9 @@ impl Stream {
                     if (1..READ_CHUNK).contains(&read) {
                         ready.clear_ready();
                     }
-                    return Ok(read);
+                    return Poll::Ready(Ok(read));
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Poll::Ready(Err(error)),
             }
         }
     }
@@ -125,7 +135,7 @@ fn watch(stream: net::UnixStream, interest: Interest) -> io::Result<AsyncFd<net:
 /// Reads into the stack first: most lines are short, and a connection that idles has no buffer.
 fn read_chunk(stream: &net::UnixStream, take: &mut impl FnMut(&[u8])) -> io::Result<usize> {
     let mut chunk = [MaybeUninit::uninit(); READ_CHUNK];
-    let (arrived, _) = read(stream, &mut chunk)?;
+    let ((arrived, _), _) = recv(stream, &mut chunk, RecvFlags::DONTWAIT)?;
     take(arrived);
     Ok(arrived.len())
 }

@@ -1,5 +1,8 @@
 //! Making foreign text fit to be shown: shortened, and without control characters.
 
+use serde::{Serialize, Serializer, ser::Error};
+use serde_json::value::RawValue;
+
 /// The first `max` characters of `text`, with an ellipsis where something was cut.
 pub fn shorten(text: &str, max: usize) -> String {
     if text.len() <= max {
@@ -87,6 +90,22 @@ pub fn encoded_length(text: &str) -> usize {
     pieces.sum()
 }
 
+/// Serializes a text that may be long. Where there is nothing to escape, which is known sooner than
+/// JSON is written character by character, it is copied as it is.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize_long<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    if text.len() < LONG || encoded_length(text) != text.len() {
+        return serializer.serialize_str(text);
+    }
+    let quoted = RawValue::from_string(format!("\"{text}\""));
+    quoted.map_err(S::Error::custom)?.serialize(serializer)
+}
+
+/// From here on it is worth to ask whether there is anything to escape.
+const LONG: usize = 512;
+
 fn encoded_byte(byte: u8) -> usize {
     match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
@@ -133,5 +152,25 @@ mod tests {
             .collect();
         let encoded = serde_json::to_string(&text).unwrap();
         assert_eq!(encoded_length(&text), encoded.len() - 2);
+    }
+
+    #[test]
+    fn a_long_text_is_serialized_as_any_other() {
+        #[derive(serde::Serialize)]
+        struct Long<'a>(#[serde(serialize_with = "serialize_long")] &'a str);
+        let plain = "ä🐝 ".repeat(LONG);
+        for text in [
+            plain.clone(),
+            format!("{plain}\"{plain}"),
+            format!("{plain}\\"),
+            format!("{plain}\n"),
+            format!("\u{7f}{plain}\u{1}"),
+            "short".to_owned(),
+            String::new(),
+        ] {
+            let expected = serde_json::to_string(&text).unwrap();
+            assert_eq!(serde_json::to_string(&Long(&text)).unwrap(), expected);
+            assert_eq!(serde_json::to_value(Long(&text)).unwrap(), text);
+        }
     }
 }

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use hive_wire::{
     ErrorCode, WireError,
     agent::{self, AgentRequest},
-    command::{Head, ReplyHead, encode_reply, unknown_command},
+    command::{Head, ReplyHead, RequestId, encode_reply, unknown_command},
     host::{self, HostRequest},
     line::{LineBuffer, LineTooLong, MAX_LINE, READ_CHUNK},
 };
@@ -199,11 +199,28 @@ fn the_strategies_cover_every_command() {
 type ParseName = fn(&str, &[u8]) -> Result<&'static str, WireError>;
 
 fn agent_command(cmd: &str, line: &[u8]) -> Result<&'static str, WireError> {
-    AgentRequest::parse(cmd, line).map(|request| request.name())
+    let request = AgentRequest::parse(cmd, line);
+    check_read(line, &request, AgentRequest::read);
+    request.map(|request| request.name())
 }
 
 fn host_command(cmd: &str, line: &[u8]) -> Result<&'static str, WireError> {
-    HostRequest::parse(cmd, line).map(|request| request.name())
+    let request = HostRequest::parse(cmd, line);
+    check_read(line, &request, HostRequest::read);
+    request.map(|request| request.name())
+}
+
+/// A line that names its command itself is read in one pass as it is in two.
+fn check_read<R: std::fmt::Debug>(
+    line: &[u8],
+    expected: &Result<R, WireError>,
+    read: fn(&[u8]) -> (Option<RequestId>, Result<R, WireError>),
+) {
+    if let Ok(head) = Head::parse(line) {
+        let (id, request) = read(line);
+        assert_eq!(id, head.id);
+        assert_eq!(format!("{request:?}"), format!("{expected:?}"));
+    }
 }
 
 fn check_round_trip(request: &Encoded, parse: ParseName) {
@@ -218,9 +235,12 @@ fn check_round_trip(request: &Encoded, parse: ParseName) {
         request.line
     );
 
-    // A newer client may say more than this build understands.
+    // A newer client may say more than this build understands, before the command or after it.
+    let later = [&line[..line.len() - 1], br#","since_v9":[{}]}"#].concat();
+    assert_eq!(parse(&head.cmd, &later), Ok(request.name));
     let newer = [br#"{"since_v9":{"deep":[1,{"x":null}]},"#, &line[1..]].concat();
     let head = Head::parse(&newer).unwrap();
+    assert_eq!(parse(&head.cmd, &newer), Ok(request.name));
     assert_eq!(
         (request.again)(&newer, head.id.as_ref()).unwrap(),
         request.line
@@ -246,6 +266,22 @@ proptest! {
         let error = agent_command(&cmd, b"{}").unwrap_err();
         prop_assert_eq!(error.code, ErrorCode::UnknownCommand);
         prop_assert!(!error.hint.is_empty());
+    }
+}
+
+#[test]
+fn what_is_said_twice_or_unreadable_is_refused_with_its_id() {
+    for (line, id) in [
+        (r#"{"cmd":"status","id":7,"cmd":"status"}"#, Some(7)),
+        (r#"{"cmd":"status","id":7,"id":8}"#, None),
+        (r#"{"cmd":"send","id":7,"to":"bob"}"#, Some(7)),
+        (r#"{"id":7,"cmd":3}"#, Some(7)),
+        (r#"{"id":7}"#, Some(7)),
+        (r#"{"cmd":"nothing","id":7}"#, Some(7)),
+    ] {
+        let (read, outcome) = AgentRequest::read(line.as_bytes());
+        assert!(outcome.is_err(), "{line}");
+        assert_eq!(read, id.map(RequestId::Number), "{line}");
     }
 }
 

@@ -2,10 +2,8 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use hive_wire::{
     ErrorCode, WireError,
-    command::{Head, RequestId},
     line::{LineBuffer, LineTooLong, MAX_LINE},
     stream::Stream,
 };
@@ -22,7 +20,7 @@ use super::{Outbox, Reply, outbox::Load};
 pub(crate) trait Service: Send + Sync + 'static {
     /// Carries out the command of one line. Whatever it does takes no time here: work that waits
     /// is submitted, and its reply sent later.
-    fn call(&self, head: Head<'_>, line: &[u8], outbox: &Arc<Outbox>);
+    fn call(&self, line: &[u8], outbox: &Arc<Outbox>);
 
     /// Is told that a peer is gone while requests of it still waited: nobody will read the answers.
     fn hung_up(&self, _outbox: &Arc<Outbox>) {}
@@ -170,7 +168,7 @@ impl<S: Service> Connection<'_, S> {
                 }
                 () = at(line_due) => return End::With(too_slow(limits.line_time)),
                 () = at(unsent_due) => return End::Quietly,
-                () = self.outbox.changed().notified() => {}
+                () = self.outbox.changed() => {}
                 () = at(look_at) => {
                     if self.outbox.stream().has_hung_up() {
                         return End::Quietly;
@@ -212,21 +210,9 @@ impl<S: Service> Connection<'_, S> {
         self.outbox.half_close();
     }
 
-    fn call(&self, line: &Bytes) {
-        match Head::parse(line) {
-            Ok(head) => self.shared.service.call(head, line, self.outbox),
-            Err(error) => self.outbox.expect::<()>(id_of(line)).send(Err(error)),
-        }
+    fn call(&self, line: &[u8]) {
+        self.shared.service.call(line, self.outbox);
     }
-}
-
-/// The id of a request whose head is broken, so that a pipelining client finds its error.
-fn id_of(line: &[u8]) -> Option<RequestId> {
-    #[derive(serde::Deserialize)]
-    struct OnlyId {
-        id: Option<RequestId>,
-    }
-    serde_json::from_slice::<OnlyId>(line).ok()?.id
 }
 
 /// Keeps a deadline while `condition` holds: set when it begins, gone when it ends.

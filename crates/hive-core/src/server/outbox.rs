@@ -11,18 +11,19 @@
 use std::{
     cell::RefCell,
     collections::VecDeque,
+    future::poll_fn,
     io,
     marker::PhantomData,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Poll, Waker},
 };
 
 use hive_wire::{
     ErrorCode, WireError,
-    command::{RequestId, encode_reply},
+    command::{RequestId, with_reply},
     stream::Stream,
 };
 use serde::Serialize;
-use tokio::sync::Notify;
 
 use crate::broker::Presence;
 
@@ -59,8 +60,6 @@ impl Held {
 pub(crate) struct Outbox {
     stream: Stream,
     state: Mutex<State>,
-    /// Something changed that the connection's task may wait for.
-    changed: Notify,
 }
 
 #[derive(Default)]
@@ -78,6 +77,10 @@ struct State {
     is_closed: bool,
     /// Whether the peer has said that it sends no more.
     is_half_closed: bool,
+    /// Whether something changed that the connection's task has to deal with.
+    has_changed: bool,
+    /// That task, while it waits for a change.
+    task: Option<Waker>,
 }
 
 /// Where in the order a reply belongs.
@@ -114,8 +117,9 @@ impl<T: Serialize> Reply<T> {
             Place::Ordered(_) => None,
             Place::Named(id) => Some(id),
         };
-        let line = encode_reply(outcome.as_ref(), id);
-        self.outbox.complete(&self.place, self.is_batch, line);
+        with_reply(outcome.as_ref(), id, |line| {
+            self.outbox.complete(&self.place, self.is_batch, line);
+        });
     }
 
     /// Somebody to ask whether the peer is still there.
@@ -129,7 +133,6 @@ impl Outbox {
         Arc::new(Self {
             stream,
             state: Mutex::default(),
-            changed: Notify::new(),
         })
     }
 
@@ -137,8 +140,21 @@ impl Outbox {
         &self.stream
     }
 
-    pub(super) fn changed(&self) -> &Notify {
-        &self.changed
+    /// Waits for something that the connection's task has to deal with.
+    ///
+    /// Cancel-safe: a change that is not taken note of stays.
+    pub(super) fn changed(&self) -> impl Future<Output = ()> {
+        poll_fn(|cx| {
+            let mut state = self.lock();
+            if std::mem::take(&mut state.has_changed) {
+                return Poll::Ready(());
+            }
+            match &mut state.task {
+                Some(task) => task.clone_from(cx.waker()),
+                none => *none = Some(cx.waker().clone()),
+            }
+            Poll::Pending
+        })
     }
 
     /// Takes on the duty to answer a request.
@@ -203,6 +219,7 @@ impl Outbox {
         let mut state = self.lock();
         state.is_closed = true;
         state.unsent = VecDeque::new();
+        state.task = None;
     }
 
     /// Writes what the socket did not take before.
@@ -219,35 +236,42 @@ impl Outbox {
         Ok(())
     }
 
-    fn complete(self: &Arc<Self>, place: &Place, is_batch: bool, line: Vec<u8>) {
+    fn complete(self: &Arc<Self>, place: &Place, is_batch: bool, line: &[u8]) {
         let is_held = HELD.with_borrow(Option::is_some);
-        let bytes = line.len();
         let mut state = self.lock();
         state.batches -= usize::from(is_batch);
         match place {
-            Place::Named(_) => {
-                state.in_flight -= 1;
-                self.write(&mut state, &line, is_held);
-            }
-            Place::Ordered(number) => {
+            Place::Ordered(number) if *number > state.first => {
                 let slot = usize::try_from(number - state.first).unwrap_or(usize::MAX);
                 if let Some(slot) = state.ordered.get_mut(slot) {
-                    *slot = Some(line);
+                    *slot = Some(line.to_vec());
                 }
+            }
+            Place::Ordered(_) => {
+                self.write_ordered(&mut state, line, is_held);
                 while let Some(Some(line)) = state.ordered.front_mut().map(Option::take) {
-                    state.ordered.pop_front();
-                    state.first += 1;
-                    state.in_flight -= 1;
-                    self.write(&mut state, &line, is_held);
+                    self.write_ordered(&mut state, &line, is_held);
                 }
+            }
+            Place::Named(_) => {
+                state.in_flight -= 1;
+                self.write(&mut state, line, is_held);
             }
         }
         if is_held {
             drop(state);
-            self.hold_back(bytes);
+            self.hold_back(line.len());
         } else {
-            self.tell_task(state);
+            Self::tell_task(state);
         }
+    }
+
+    /// Writes the oldest reply of those that come in order.
+    fn write_ordered(&self, state: &mut State, line: &[u8], is_held: bool) {
+        state.ordered.pop_front();
+        state.first += 1;
+        state.in_flight -= 1;
+        self.write(state, line, is_held);
     }
 
     /// Leaves what is unsent until the other answers of the group are ready too, or until enough is
@@ -272,15 +296,19 @@ impl Outbox {
             // The connection's task sees the same on its next read, and ends.
             state.unsent = VecDeque::new();
         }
-        self.tell_task(state);
+        Self::tell_task(state);
     }
 
     /// Tells the connection's task of what it has to deal with.
-    fn tell_task(&self, state: MutexGuard<'_, State>) {
-        let needs_task = !state.unsent.is_empty() || state.is_half_closed || state.in_flight > 0;
+    fn tell_task(mut state: MutexGuard<'_, State>) {
+        if state.unsent.is_empty() && !state.is_half_closed && state.in_flight == 0 {
+            return;
+        }
+        state.has_changed = true;
+        let task = state.task.take();
         drop(state);
-        if needs_task {
-            self.changed.notify_one();
+        if let Some(task) = task {
+            task.wake();
         }
     }
 
@@ -322,7 +350,7 @@ impl Presence for Outbox {
 
 #[cfg(test)]
 mod tests {
-    use std::{io::Read, os::unix::net::UnixStream};
+    use std::{io::Read, os::unix::net::UnixStream, time::Duration};
 
     use hive_wire::agent::Confirmed;
 
@@ -366,6 +394,21 @@ mod tests {
         answer(outbox.expect(None), 4);
         assert_eq!(arrived(&peer), line(4), "at once, as before");
         assert_eq!(outbox.load().in_flight, 0);
+    }
+
+    #[tokio::test]
+    async fn the_task_is_told_of_a_change_whether_it_waits_already_or_not() {
+        let (outbox, _peer) = connect();
+        let replies: Vec<_> = (0..3).map(|_| outbox.expect(None)).collect();
+        let [first, second, _under_way] = replies.try_into().ok().unwrap();
+        answer(first, 1);
+        outbox.changed().await;
+        tokio::join!(outbox.changed(), async {
+            tokio::task::yield_now().await;
+            answer(second, 2);
+        });
+        let again = tokio::time::timeout(Duration::from_millis(5), outbox.changed());
+        assert!(again.await.is_err(), "it was told");
     }
 
     #[tokio::test]
