@@ -171,17 +171,28 @@ pub struct Store {
     limits: open::Limits,
     journal: Journal,
     behind: behind::Writing,
+    /// The last group, while it is not noted that it is durable.
+    unnoted: Option<i64>,
 }
 
 impl Store {
     /// Begins a group: everything until its commit becomes durable together or not at all. `now`
     /// is the time that every operation of the group is stamped with.
     pub fn begin(&mut self, now: Timestamp) -> Group<'_> {
+        self.acknowledged();
         self.on_demand.begin_group();
         Group {
             store: self,
             now,
             is_over: false,
+        }
+    }
+
+    /// To be called when whoever waited for [`Group::make_durable`] has been answered: notes how far
+    /// the journal is, so that a journal that lacks this group is known for a damaged one.
+    pub fn acknowledged(&mut self) {
+        if let Some(number) = self.unnoted.take() {
+            self.guard.acknowledged(number);
         }
     }
 
@@ -437,7 +448,8 @@ impl Group<'_> {
         }
         crate::failpoint!("store::after_redo_sync");
         let number = store.journal.number();
-        store.guard.after_redo(number)?;
+        store.guard.after_redo()?;
+        store.unnoted = Some(number);
         store.on_demand.is_durable(number);
         store.behind.durable(number);
         store.behind.ask_for_sync(store.journal.last_in_other());

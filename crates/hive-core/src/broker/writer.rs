@@ -244,6 +244,7 @@ impl Work {
         } else {
             together(|| answers.into_iter().for_each(|say| say(None)));
         }
+        self.parts.store.acknowledged();
         for event in spoken.events {
             self.parts.events.publish(event);
         }

@@ -258,11 +258,9 @@ async fn c3_a_database_that_vanishes_ends_the_daemon_and_the_next_start() {
     let aside = hive.root().join("aside.db");
     fs::rename(&database, &aside).unwrap();
 
-    let refused_send = hive
-        .peer("ada")
-        .ask(&json!({"cmd":"send","to":"bob","body":"into the void"}));
-    assert_eq!(code(&refused_send), "storage");
-    assert_eq!(code(&waiting.hear()), "storage");
+    // It is moved, so what is acknowledged until that is seen is not lost.
+    hive.send("ada", "bob", "meanwhile");
+    assert_eq!(mail(&waiting.hear()), [("meanwhile", 1)]);
     let status = hive.died().await.unwrap();
     assert_eq!(status.code(), Some(1), "{}", hive.log_tail());
     assert!(
@@ -284,10 +282,20 @@ async fn c3_a_database_that_vanishes_ends_the_daemon_and_the_next_start() {
         .peer("bob")
         .ask(&json!({"cmd":"recv","turn":"t2","max":9}));
     assert_eq!(
-        mail(&got)[0],
-        ("precious", 2),
+        mail(&got),
+        [("precious", 2), ("meanwhile", 2)],
         "put back, everything is there"
     );
+
+    let mut waiting = hive.peer("ada");
+    waiting.park(&json!({"cmd":"recv","turn":"t3"}));
+    fs::remove_file(&database).unwrap();
+    let refused_send = hive
+        .peer("bob")
+        .ask(&json!({"cmd":"send","to":"ada","body":"into the void"}));
+    assert_eq!(code(&refused_send), "storage");
+    assert_eq!(code(&waiting.hear()), "storage");
+    assert_eq!(hive.died().await.unwrap().code(), Some(1));
 }
 
 #[tokio::test]

@@ -3,9 +3,9 @@
 //!
 //! SQLite reads a damaged log up to the first bad frame and silently goes on from there. So after
 //! every commit that is synced the guard notes, in a small file of its own, how many frames the log
-//! holds, and after every group in the redo journal the number of that. The note is not synced:
-//! after a power cut it may be old, which claims less, never more. A log starts over only when all
-//! of it is in the database, so a log younger than the note proves nothing lost.
+//! holds, and after every group in the redo journal that was acknowledged the number of that. The
+//! note is not synced: after a power cut it may be old, which claims less, never more. A log starts
+//! over only when all of it is in the database, so a log younger than the note proves nothing lost.
 
 use std::{
     fs::{File, OpenOptions},
@@ -68,17 +68,37 @@ pub(super) type SharedMark = Arc<Mutex<MarkFile>>;
 struct Watched {
     path: PathBuf,
     identity: FileIdentity,
+    /// The file itself, opened for nothing: closing it leaves SQLite's locks alone.
+    file: OwnedFd,
 }
 
 impl Watched {
     fn new(path: PathBuf) -> Result<Self, StoreError> {
-        let identity = identity_of(CWD, &path).map_err(|error| io_error(&path, error.into()))?;
-        Ok(Self { path, identity })
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let opened = open(&path, flags, Mode::empty())
+            .and_then(|file| Ok((identity_of(&file, Path::new(""))?, file)));
+        let (identity, file) = opened.map_err(|error| io_error(&path, error.into()))?;
+        Ok(Self {
+            path,
+            identity,
+            file,
+        })
     }
 
     /// Refuses to go on when another file lies there, or none.
-    fn check(&self, found: rustix::io::Result<FileIdentity>) -> Result<(), StoreError> {
-        if found == Ok(self.identity) {
+    fn check_place(&self) -> Result<(), StoreError> {
+        self.check(identity_of(CWD, &self.path) == Ok(self.identity))
+    }
+
+    /// Refuses to go on when the file has no name any more, be it that another took it: what is
+    /// written to it then, nobody will find.
+    fn check_name(&self) -> Result<(), StoreError> {
+        let found = statx(&self.file, "", AtFlags::EMPTY_PATH, StatxFlags::NLINK);
+        self.check(found.is_ok_and(|found| found.stx_nlink > 0))
+    }
+
+    fn check(&self, is_there: bool) -> Result<(), StoreError> {
+        if is_there {
             return Ok(());
         }
         Err(StoreError::NotOurs {
@@ -93,8 +113,6 @@ impl Watched {
 pub(super) struct Guard {
     /// The database, its log and, if there is one, its redo journal.
     files: Vec<Watched>,
-    /// Where they lie.
-    dir: OwnedFd,
     mark: SharedMark,
     wal_file: File,
     /// Frames in the log after the last commit, as SQLite's hook reports them.
@@ -173,22 +191,20 @@ impl Guard {
     }
 
     /// Called after every group in the redo journal, before it is acknowledged.
-    pub(super) fn after_redo(&self, number: i64) -> Result<(), StoreError> {
-        // Within the directory that was opened: somebody waits, and a long path takes longer. That
-        // it is still the one at its path is seen a few milliseconds later, after the commit.
-        for file in &self.files {
-            let name = file.path.file_name().unwrap_or_default();
-            file.check(identity_of(&self.dir, name.as_ref()))?;
-        }
+    pub(super) fn after_redo(&self) -> Result<(), StoreError> {
+        // Somebody waits, and looking a path up takes longer. That a file was moved, which loses
+        // nothing, is seen a few milliseconds later, after the commit.
+        self.files.iter().try_for_each(Watched::check_name)
+    }
+
+    /// Called after a group in the redo journal was acknowledged.
+    pub(super) fn acknowledged(&self, number: i64) {
         lock(&self.mark).note_number(number);
-        Ok(())
     }
 
     /// Called after every commit that changed something, before it is acknowledged.
     pub(super) fn after_commit(&self, is_synced: bool) -> Result<(), StoreError> {
-        for file in &self.files {
-            file.check(identity_of(CWD, &file.path))?;
-        }
+        self.files.iter().try_for_each(Watched::check_place)?;
         let frames = self.frames.load(Ordering::Relaxed);
         let mut shared = lock(&self.mark);
         let mut mark = shared.mark;
@@ -233,7 +249,7 @@ impl Guard {
 /// Which file lies at `path`. Asks for nothing else: once somebody has looked at a file's times,
 /// the kernel writes its inode with the next sync, which makes a commit half as slow again.
 fn identity_of(dir: impl AsFd, path: &Path) -> rustix::io::Result<FileIdentity> {
-    let found = statx(dir, path, AtFlags::empty(), StatxFlags::INO)?;
+    let found = statx(dir, path, AtFlags::EMPTY_PATH, StatxFlags::INO)?;
     Ok((found.stx_dev_major, found.stx_dev_minor, found.stx_ino))
 }
 
@@ -264,12 +280,7 @@ impl BeforeOpen {
         // Written here so that its block is there when the disk is full.
         file.write(mark)
             .map_err(|source| io_error(&beside(&self.database, "-mark"), source))?;
-        let dir = self.database.parent().filter(|dir| *dir != Path::new(""));
-        let dir = dir.unwrap_or(Path::new("."));
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = open(dir, flags, Mode::empty());
         Ok(Guard {
-            dir: opened.map_err(|error| io_error(dir, error.into()))?,
             files: vec![Watched::new(self.database)?, Watched::new(wal)?],
             mark: Arc::new(Mutex::new(file)),
             wal_file,

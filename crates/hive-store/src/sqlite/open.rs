@@ -140,6 +140,7 @@ pub fn open(path: &Path, options: &Options) -> Result<(Store, Readers), StoreErr
         limits,
         journal,
         behind: Writing(Arc::clone(&behind)),
+        unnoted: None,
     };
     Ok((store, Readers::new(path.to_path_buf(), behind)))
 }

@@ -159,6 +159,7 @@ impl Hive {
         let mut group = self.store().begin(now);
         let outcome = group.run_checked(operation);
         group.make_durable()?;
+        self.store().acknowledged();
         Ok(outcome.unwrap())
     }
 

@@ -377,18 +377,46 @@ fn a_file_that_is_removed_under_the_store_ends_it_at_once() {
 }
 
 #[test]
-fn a_directory_that_is_moved_ends_the_store_with_the_next_commit() {
-    let mut hive = Hive::new();
-    let moved = fast_dir();
-    let aside = moved.path().join("aside");
-    fs::rename(hive.dir.path(), &aside).unwrap();
-    hive.send_durably("bob", "ada", "it is on disk, in another place");
-    let error = hive.store().settle().unwrap_err();
-    assert!(matches!(error, StoreError::NotOurs { .. }), "{error}");
-    hive.open = None;
-    fs::rename(&aside, hive.dir.path()).unwrap();
-    hive.start().unwrap();
-    assert_eq!(hive.take("ada", 9).len(), 1);
+fn what_is_moved_ends_the_store_with_the_next_commit() {
+    for file in ["-redo", "-wal", "", "the directory"] {
+        let mut hive = Hive::new();
+        let moved = fast_dir();
+        let (from, aside) = match file {
+            "the directory" => (hive.dir.path().to_owned(), moved.path().join("aside")),
+            file => (hive.file(file), hive.file("-aside")),
+        };
+        fs::rename(&from, &aside).unwrap();
+        hive.send_durably("bob", "ada", "it is on disk, in another place");
+        let error = hive.store().settle().unwrap_err();
+        assert!(matches!(error, StoreError::NotOurs { .. }), "{error}");
+        hive.open = None;
+        fs::rename(&aside, &from).unwrap();
+        hive.start().unwrap();
+        assert_eq!(hive.take("ada", 9).len(), 1, "{file}");
+    }
+}
+
+#[test]
+fn a_group_may_be_missing_as_long_as_it_was_not_acknowledged() {
+    for acknowledged in [false, true] {
+        let mut hive = Hive::new();
+        hive.send_durably("bob", "ada", "answered");
+        let journal = fs::read(hive.file("-redo")).unwrap();
+        let mut group = hive.store().begin(hive_wire::Timestamp::from_millis(9));
+        group
+            .run_checked(|tx| tx.send(message("bob", "ada", "on disk")))
+            .unwrap();
+        group.make_durable().unwrap();
+        if acknowledged {
+            hive.store().acknowledged();
+        }
+        hive.kill();
+        fs::write(hive.file("-redo"), journal).unwrap();
+        match hive.start() {
+            Ok(()) => assert!(!acknowledged && hive.take("ada", 9).len() == 1),
+            Err(error) => assert!(acknowledged && is_lost(&error), "{error}"),
+        }
+    }
 }
 
 #[test]
