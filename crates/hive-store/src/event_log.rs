@@ -39,6 +39,8 @@ use std::{
 use hive_wire::host::{EventPage, EventPosition, EventRow};
 use tokio::sync::watch;
 
+use crate::pace;
+
 pub use error::EventLogError;
 pub use event::{Event, EventData, MAX_LABEL, TOO_LARGE};
 pub use file::Opening;
@@ -190,7 +192,10 @@ impl EventLog {
         };
         let thread = thread::Builder::new()
             .name("event-log".into())
-            .spawn(move || writer.run())
+            .spawn(move || {
+                pace::step_back();
+                writer.run()
+            })
             .map_err(EventLogError::Thread)?;
         Ok(Self {
             epoch,

@@ -12,6 +12,7 @@
 pub mod event_log;
 pub mod failpoint;
 pub mod mail;
+mod pace;
 pub mod refusal;
 pub mod sqlite;
 

@@ -29,6 +29,10 @@ use super::{
 /// How many numbers are reserved at a time.
 pub(super) const RESERVE: i64 = 1 << 20;
 
+/// With so many pages in the WAL it is moved into the file. A page that is written again and again
+/// meanwhile, as those that say who is mentioned are, is moved once.
+const CHECKPOINT_PAGES: i64 = 3000;
+
 /// "hivE": a file with another id is none of ours.
 const APPLICATION_ID: i64 = 0x6869_7645;
 const FORMAT: i64 = 2;
@@ -229,6 +233,7 @@ pub(super) fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connectio
     connection.busy_timeout(busy)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)
 }

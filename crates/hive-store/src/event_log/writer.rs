@@ -15,6 +15,8 @@ use std::{
 use rusqlite::{Connection, TransactionBehavior, params};
 use tokio::sync::watch;
 
+use crate::pace::Pace;
+
 use super::{
     EventLogError, Limits,
     event::Event,
@@ -26,7 +28,7 @@ use super::{
 /// A chunk is closed at so many events …
 const CHUNK_EVENTS: usize = 1024;
 /// … or so many bytes, because a read loads whole chunks.
-const CHUNK_BYTES: usize = 128 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 /// How many times as long a flood gathers.
 const FLOOD_LINGERS: u32 = 3;
 /// What a chunk and each of its entries costs on disk beside its text.
@@ -128,9 +130,11 @@ impl Writer {
         let transaction = self
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut pace = Pace::new();
         let mut chunk = Chunk::default();
         let mut grown = BTreeSet::new();
         for Numbered { seq, event, mark } in events.drain(..) {
+            pace.step();
             if !chunk.takes(&event, mark.as_ref()) {
                 chunk.insert(&transaction, &mut head)?;
             }

@@ -18,6 +18,7 @@ use super::{
     guard::{Guard, SharedMark, checkpoint, lock},
     open::{io_error, keep_log_on_close},
 };
+use crate::pace;
 
 const MIB: u64 = 1024 * 1024;
 /// With so much left to copy the thread is woken.
@@ -46,7 +47,10 @@ impl Checkpointer {
         let (wake, woken) = sync_channel(1);
         let thread = std::thread::Builder::new()
             .name("checkpoint".to_owned())
-            .spawn(move || copy_when_woken(&conn, &woken, &mark))
+            .spawn(move || {
+                pace::step_back();
+                copy_when_woken(&conn, &woken, &mark);
+            })
             .map_err(|source| io_error(path, source))?;
         Ok(Self {
             running: Some((wake, thread)),

@@ -13,6 +13,7 @@ use super::{
     redo::{self, Waiting},
     store_error,
 };
+use crate::pace::Pace;
 
 /// Whoever has it may run statements; the transaction stays open from one to the next.
 #[derive(Debug)]
@@ -48,16 +49,21 @@ impl Database {
         &self.conn
     }
 
-    /// Brings the open transaction up to what is durable, which `later` is the end of.
+    /// Brings the open transaction up to what is durable, which `later` is the end of; `after_each`
+    /// statement something else is done.
     ///
     /// # Errors
     /// Those of SQLite; the transaction is of no use then.
-    pub(super) fn catch_up(&mut self, later: Waiting) -> rusqlite::Result<()> {
+    pub(super) fn catch_up(
+        &mut self,
+        later: Waiting,
+        after_each: impl FnMut(),
+    ) -> rusqlite::Result<()> {
         self.waiting.append(later);
         if self.conn.is_autocommit() {
             self.conn.prepare_cached("BEGIN")?.execute([])?;
         }
-        redo::run(&self.conn, &self.waiting.statements[self.run..])?;
+        redo::run(&self.conn, &self.waiting.statements[self.run..], after_each)?;
         self.run = self.waiting.statements.len();
         Ok(())
     }
@@ -68,12 +74,13 @@ impl Database {
         self.run = self.waiting.statements.len();
     }
 
-    /// Commits what is durable, so that readers see it.
+    /// Commits what is durable, so that readers see it, at the pace of work that nobody waits for.
     ///
     /// # Errors
     /// Those of [`Self::commit`].
     pub(super) fn settle(&mut self, later: Waiting) -> Result<(), StoreError> {
-        self.catch_up(later).map_err(store_error)?;
+        let mut pace = Pace::new();
+        self.catch_up(later, || pace.step()).map_err(store_error)?;
         if self.waiting.statements.is_empty() {
             return self.leave();
         }

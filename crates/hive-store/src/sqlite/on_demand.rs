@@ -60,8 +60,8 @@ impl OnDemand {
         let (mut database, waiting) = taken.inspect_err(|error| self.fail(same_failure(error)))?;
         let mut changes = self.changes.borrow_mut();
         let caught_up = database
-            .catch_up(waiting)
-            .and_then(|()| redo::run(database.conn(), changes.statements()));
+            .catch_up(waiting, || {})
+            .and_then(|()| redo::run(database.conn(), changes.statements(), || {}));
         self.rows_before.set(database.conn().total_changes());
         self.ran_late.set(changes.are_run());
         let database = self.database.get_or_init(|| database);

@@ -60,7 +60,7 @@ impl Record {
         let nonsense = || format!("record {} makes no sense", self.number);
         let steps =
             catching_up::steps(&self.changes).ok_or_else(|| damaged(journal, nonsense()))?;
-        catching_up::take(conn, &self.changes, &steps).map_err(|error| {
+        catching_up::take(conn, &self.changes, &steps, || {}).map_err(|error| {
             if super::is_disk_full(&error) {
                 return StoreError::DiskFull;
             }

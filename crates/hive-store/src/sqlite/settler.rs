@@ -3,6 +3,7 @@
 use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
 use super::{StoreError, backlog::Backlog, behind::Behind, open::io_error};
+use crate::pace;
 
 /// SQLite may be so far behind, unless somebody wants to read; …
 const SETTLE_AFTER: Duration = Duration::from_millis(20);
@@ -28,6 +29,7 @@ impl Settler {
         let thread = std::thread::Builder::new()
             .name("settle".to_owned())
             .spawn(move || {
+                pace::step_back();
                 if let Err(error) = settle_when_due(&backlog, &settling) {
                     backlog.fail(error);
                     on_failure();

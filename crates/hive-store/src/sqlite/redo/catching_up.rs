@@ -45,13 +45,17 @@ pub(super) struct Step {
     is_needed: bool,
 }
 
-/// Runs encoded statements.
+/// Runs encoded statements, and `after_each` of them something else.
 ///
 /// # Errors
 /// Those of SQLite.
-pub(in crate::sqlite) fn run(conn: &Connection, statements: &[u8]) -> rusqlite::Result<()> {
+pub(in crate::sqlite) fn run(
+    conn: &Connection,
+    statements: &[u8],
+    after_each: impl FnMut(),
+) -> rusqlite::Result<()> {
     let steps = steps(statements).ok_or(rusqlite::Error::InvalidQuery)?;
-    take(conn, statements, &steps)
+    take(conn, statements, &steps, after_each)
 }
 
 /// The order in which to run encoded statements; none when they make no sense.
@@ -89,8 +93,13 @@ pub(super) fn steps(statements: &[u8]) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// Runs the steps of these statements.
-pub(super) fn take(conn: &Connection, statements: &[u8], steps: &[Step]) -> rusqlite::Result<()> {
+/// Runs the steps of these statements, and `after_each` of them something else.
+pub(super) fn take(
+    conn: &Connection,
+    statements: &[u8],
+    steps: &[Step],
+    mut after_each: impl FnMut(),
+) -> rusqlite::Result<()> {
     let mut last: Option<(Statement, CachedStatement<'_>)> = None;
     for step in steps {
         let decoded = Statement::decode(&mut &statements[step.at..]);
@@ -101,6 +110,7 @@ pub(super) fn take(conn: &Connection, statements: &[u8], steps: &[Step]) -> rusq
         };
         prepared.execute(rusqlite::params_from_iter(values.iter()))?;
         last = Some((statement, prepared));
+        after_each();
     }
     Ok(())
 }
