@@ -9,7 +9,7 @@ use rustix::process::{getpriority_process, setpriority_process};
 
 /// How long to work before others get the core, should they want it. Left to itself, the scheduler
 /// lets whoever works go on for milliseconds.
-const TURN: Duration = Duration::from_micros(50);
+const TURN: Duration = Duration::from_micros(200);
 
 /// How much nicer a thread is that nobody waits for. Not by more: now and then somebody does, and then
 /// it must not starve beside agents that keep every core busy.

@@ -89,6 +89,25 @@ impl LineBuffer {
         content(self.bytes.split().freeze())
     }
 
+    /// Hands over whole lines of bytes that were read elsewhere, as [`Self::next_line`] would, up to
+    /// the first that `take` says no to; only what is left is held. As before [`Self::push`], call
+    /// [`Self::next_line`] until it has no more.
+    pub fn take_lines(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8]) -> bool) {
+        let mut rest = bytes;
+        while self.bytes.is_empty()
+            && let Some(end) = memchr::memchr(b'\n', rest).filter(|end| *end <= self.limit)
+        {
+            let (line, after) = (&rest[..end], &rest[end + 1..]);
+            if !is_blank(line) && !take(without_return(line)) {
+                break;
+            }
+            rest = after;
+        }
+        if !rest.is_empty() {
+            self.push(rest);
+        }
+    }
+
     /// How many bytes of an unfinished line are held.
     pub fn partial(&self) -> usize {
         self.bytes.len()
@@ -122,8 +141,14 @@ impl LineBuffer {
 
 /// The line without the carriage return that terminals add, or none when it is blank.
 fn content(mut line: Bytes) -> Option<Bytes> {
-    if line.last() == Some(&b'\r') {
-        line.truncate(line.len() - 1);
-    }
-    (!line.iter().all(u8::is_ascii_whitespace)).then_some(line)
+    line.truncate(without_return(&line).len());
+    (!is_blank(&line)).then_some(line)
+}
+
+fn without_return(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
 }

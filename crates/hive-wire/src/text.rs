@@ -8,9 +8,15 @@ pub fn shorten(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();
     }
-    match text.char_indices().nth(max) {
+    // Counting characters takes longer than seeing that each is a byte.
+    let cut = if text.as_bytes()[..max].is_ascii() {
+        Some(max)
+    } else {
+        text.char_indices().nth(max).map(|(at, _)| at)
+    };
+    match cut {
         None => text.to_owned(),
-        Some((at, _)) => format!("{}…", &text[..at]),
+        Some(at) => format!("{}…", &text[..at]),
     }
 }
 
@@ -99,8 +105,12 @@ pub fn serialize_long<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok,
     if text.len() < LONG || encoded_length(text) != text.len() {
         return serializer.serialize_str(text);
     }
-    let quoted = RawValue::from_string(format!("\"{text}\""));
-    quoted.map_err(S::Error::custom)?.serialize(serializer)
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    quoted.push_str(text);
+    quoted.push('"');
+    let quoted = RawValue::from_string(quoted).map_err(S::Error::custom)?;
+    quoted.serialize(serializer)
 }
 
 /// From here on it is worth to ask whether there is anything to escape.
@@ -128,6 +138,9 @@ mod tests {
     #[test]
     fn shortening_keeps_whole_characters() {
         assert_eq!(shorten("äöü", 2), "äö…");
+        assert_eq!(shorten("äöü", 3), "äöü");
+        assert_eq!(shorten("abä", 2), "ab…");
+        assert_eq!(shorten("abc", 0), "…");
         assert_eq!(shorten("ab", 2), "ab");
     }
 

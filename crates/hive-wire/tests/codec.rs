@@ -74,6 +74,36 @@ fn cut(stream: &[u8], chunks: &[usize], limit: usize) -> Cut {
     (lines, Ok(buffer.partial()))
 }
 
+/// The same, with lines taken straight from what was read, but for every `refused`th.
+fn cut_at_once(stream: &[u8], chunks: &[usize], limit: usize, refused: usize) -> Cut {
+    let mut buffer = LineBuffer::new(limit);
+    let mut lines = Vec::new();
+    let mut chunks = chunks.iter().copied().cycle();
+    let mut rest = stream;
+    let mut offered = 0;
+    while !rest.is_empty() {
+        let taken = chunks.next().unwrap_or(READ_CHUNK);
+        let taken = taken.clamp(1, READ_CHUNK.min(rest.len()));
+        buffer.take_lines(&rest[..taken], |line| {
+            offered += 1;
+            let is_taken = offered % refused != 0;
+            if is_taken {
+                lines.push(Bytes::copy_from_slice(line));
+            }
+            is_taken
+        });
+        rest = &rest[taken..];
+        loop {
+            match buffer.next_line() {
+                Ok(Some(line)) => lines.push(line),
+                Ok(None) => break,
+                Err(error) => return (lines, Err(error)),
+            }
+        }
+    }
+    (lines, Ok(buffer.partial()))
+}
+
 /// What [`cut`] must find, the simple way.
 fn cut_naively(stream: &[u8], limit: usize) -> Cut {
     let mut lines = Vec::new();
@@ -123,7 +153,11 @@ proptest! {
         chunks in vec(1..40_usize, 1..8),
         limit in 0..80_usize,
     ) {
-        prop_assert_eq!(cut(&stream, &chunks, limit), cut_naively(&stream, limit));
+        let expected = cut_naively(&stream, limit);
+        for refused in [1, 3, usize::MAX] {
+            prop_assert_eq!(&cut_at_once(&stream, &chunks, limit, refused), &expected);
+        }
+        prop_assert_eq!(cut(&stream, &chunks, limit), expected);
     }
 
     #[test]
@@ -132,7 +166,11 @@ proptest! {
         chunks in vec(1..50_000_usize, 1..8),
         limit in select(vec![0, 10_000, 20_000, 39_000, MAX_LINE]),
     ) {
-        prop_assert_eq!(cut(&stream, &chunks, limit), cut_naively(&stream, limit));
+        let expected = cut_naively(&stream, limit);
+        for refused in [1, 3, usize::MAX] {
+            prop_assert_eq!(&cut_at_once(&stream, &chunks, limit, refused), &expected);
+        }
+        prop_assert_eq!(cut(&stream, &chunks, limit), expected);
     }
 }
 

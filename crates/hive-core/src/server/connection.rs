@@ -1,6 +1,6 @@
 //! One connection: reads lines, hands them to a service, and closes when it is time.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{io, pin::pin, sync::Arc, time::Duration};
 
 use hive_wire::{
     ErrorCode, WireError,
@@ -37,6 +37,13 @@ pub(crate) struct Limits {
     pub(crate) line_time: Duration,
     /// How long a peer may leave its replies unread.
     pub(crate) write_time: Duration,
+}
+
+impl Limits {
+    /// Whether a peer with this load may have one more request under way.
+    fn have_room(&self, load: Load) -> bool {
+        load.in_flight < self.in_flight && load.unsent < MAX_UNSENT
+    }
 }
 
 impl Default for Limits {
@@ -137,7 +144,7 @@ impl<S: Service> Connection<'_, S> {
             }
             let limits = &self.shared.limits;
             let needs_permit = self.needs_permit();
-            let may_read = !is_half_closed && !self.may_hold_lines && self.has_room(load);
+            let may_read = !is_half_closed && !self.may_hold_lines && limits.have_room(load);
             // A line that we do not read is not late.
             let is_late = may_read && !needs_permit && self.lines.partial() > 0;
             due_while(&mut line_due, is_late, limits.line_time);
@@ -156,13 +163,15 @@ impl<S: Service> Connection<'_, S> {
                 permit = self.shared.large_lines.acquire(), if needs_permit => {
                     self.large = permit.ok();
                 }
-                read = self.outbox.stream().read(&mut self.lines), if may_read && !needs_permit => {
+                read = read_lines(&mut self.lines, self.outbox, self.shared),
+                    if may_read && !needs_permit =>
+                {
                     match read {
                         Ok(0) => {
                             self.end_of_input();
                             is_half_closed = true;
                         }
-                        Ok(_) => self.may_hold_lines = true,
+                        Ok(_) => self.may_hold_lines = self.lines.partial() > 0,
                         Err(_) => return End::Quietly,
                     }
                 }
@@ -178,23 +187,18 @@ impl<S: Service> Connection<'_, S> {
         }
     }
 
-    /// Whether the peer may have one more request under way.
-    fn has_room(&self, load: Load) -> bool {
-        load.in_flight < self.shared.limits.in_flight && load.unsent < MAX_UNSENT
-    }
-
     fn needs_permit(&self) -> bool {
         self.large.is_none() && self.lines.partial() > LARGE_LINE
     }
 
     /// Calls the service for the whole lines that were read, as many as there is room for.
     fn call_whole_lines(&mut self) -> Result<(), LineTooLong> {
-        while self.has_room(self.outbox.load()) {
+        while self.shared.limits.have_room(self.outbox.load()) {
             let Some(line) = self.lines.next_line()? else {
                 self.may_hold_lines = false;
                 break;
             };
-            self.call(&line);
+            self.shared.service.call(&line, self.outbox);
         }
         if self.lines.partial() <= LARGE_LINE {
             self.large = None;
@@ -205,14 +209,32 @@ impl<S: Service> Connection<'_, S> {
     /// The peer sends no more; what it sent last may lack its newline.
     fn end_of_input(&mut self) {
         if let Some(line) = self.lines.last_line() {
-            self.call(&line);
+            self.shared.service.call(&line, self.outbox);
         }
         self.outbox.half_close();
     }
+}
 
-    fn call(&self, line: &[u8]) {
-        self.shared.service.call(line, self.outbox);
-    }
+/// Reads, and calls the service for the whole lines among it, as many as there is room for; the rest
+/// is held. 0 at the end of the stream.
+///
+/// Cancel-safe: a call that is dropped has read nothing.
+async fn read_lines<S: Service>(
+    lines: &mut LineBuffer,
+    outbox: &Arc<Outbox>,
+    shared: &Shared<S>,
+) -> io::Result<usize> {
+    let mut call = |line: &[u8]| {
+        let has_room = shared.limits.have_room(outbox.load());
+        if has_room {
+            shared.service.call(line, outbox);
+        }
+        has_room
+    };
+    let stream = outbox.stream();
+    stream
+        .read_with(|bytes| lines.take_lines(bytes, &mut call))
+        .await
 }
 
 /// Keeps a deadline while `condition` holds: set when it begins, gone when it ends.
