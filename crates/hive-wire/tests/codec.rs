@@ -63,15 +63,18 @@ fn cut(stream: &[u8], chunks: &[usize], limit: usize) -> Cut {
             .clamp(1, space.min(rest.len()));
         room.extend_from_slice(&rest[..taken]);
         rest = &rest[taken..];
-        loop {
-            match buffer.next_line() {
-                Ok(Some(line)) => lines.push(line),
-                Ok(None) => break,
-                Err(error) => return (lines, Err(error)),
-            }
+        if let Err(error) = drain(&mut buffer, &mut lines) {
+            return (lines, Err(error));
         }
     }
     (lines, Ok(buffer.partial()))
+}
+
+fn drain(buffer: &mut LineBuffer, lines: &mut Vec<Bytes>) -> Result<(), LineTooLong> {
+    while let Some(line) = buffer.next_line()? {
+        lines.push(line);
+    }
+    Ok(())
 }
 
 /// The same, with lines taken straight from what was read, but for every `refused`th.
@@ -93,12 +96,8 @@ fn cut_at_once(stream: &[u8], chunks: &[usize], limit: usize, refused: usize) ->
             is_taken
         });
         rest = &rest[taken..];
-        loop {
-            match buffer.next_line() {
-                Ok(Some(line)) => lines.push(line),
-                Ok(None) => break,
-                Err(error) => return (lines, Err(error)),
-            }
+        if let Err(error) = drain(&mut buffer, &mut lines) {
+            return (lines, Err(error));
         }
     }
     (lines, Ok(buffer.partial()))
@@ -252,7 +251,7 @@ fn host_command(cmd: &str, line: &[u8]) -> Result<&'static str, WireError> {
 fn check_read<R: std::fmt::Debug>(
     line: &[u8],
     expected: &Result<R, WireError>,
-    read: fn(&[u8]) -> (Option<RequestId>, Result<R, WireError>),
+    read: impl Fn(&[u8]) -> (Option<RequestId>, Result<R, WireError>),
 ) {
     if let Ok(head) = Head::parse(line) {
         let (id, request) = read(line);
