@@ -121,6 +121,7 @@ impl Dialect for Anthropic {
             api_type: parsed["error"]["type"].as_str().map(str::to_owned),
             message,
             retry_after: retry_after(headers),
+            should_retry: should_retry(headers),
             limit: limit.map(Box::new),
             request_id: None,
         }
@@ -194,6 +195,15 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let at = at.timestamp();
     let wait = at.as_second() - jiff::Timestamp::now().as_second();
     u64::try_from(wait).ok().map(Duration::from_secs)
+}
+
+/// What an answer says in `x-should-retry`.
+pub fn should_retry(headers: &HeaderMap) -> Option<bool> {
+    match headers.get("x-should-retry")?.as_bytes() {
+        b"true" => Some(true),
+        b"false" => Some(false),
+        _ => None,
+    }
 }
 
 fn body(request: &Request) -> Value {
@@ -400,6 +410,22 @@ mod tests {
         }
         let error = dialect().failure(502, &plain, b"<html>bad gateway</html>");
         assert_eq!(error.message, "<html>bad gateway</html>");
+    }
+
+    #[test]
+    fn whether_to_ask_again_is_read() {
+        for (value, expected) in [
+            ("true", Some(true)),
+            ("false", Some(false)),
+            ("maybe", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-should-retry", value.parse().unwrap());
+            let error = dialect().failure(529, &headers, b"{}");
+            assert_eq!(error.should_retry, expected, "{value}");
+        }
+        let silent = dialect().failure(529, &HeaderMap::new(), b"{}");
+        assert_eq!(silent.should_retry, None);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct ApiError {
     pub message: String,
     /// How long it asks to wait.
     pub retry_after: Option<Duration>,
+    /// Whether it says that asking again may help; it may not say.
+    pub should_retry: Option<bool>,
     /// The limit that was hit, when it says so.
     pub limit: Option<Box<RateLimit>>,
     /// The provider's id of the request.
@@ -88,6 +90,7 @@ impl ApiError {
             api_type: None,
             message: message.into(),
             retry_after: None,
+            should_retry: None,
             limit: None,
             request_id: None,
         }

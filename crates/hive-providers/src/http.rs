@@ -132,7 +132,7 @@ pub struct Fetched {
 /// Why there is no answer.
 #[derive(Debug, Error)]
 pub enum FetchError {
-    /// The address or a header makes no sense.
+    /// The address, a header or a proxy makes no sense.
     #[error("{0}")]
     Invalid(String),
     /// No connection, or it broke.
@@ -177,7 +177,7 @@ impl Fetch {
     /// Whether a host is reached through a proxy on this machine's loopback: in a container that is
     /// the hive's own, which resolves names and judges addresses itself.
     pub fn has_local_proxy(&self, scheme: &str, host: &str) -> bool {
-        let proxy = self.proxies.choose(scheme, host);
+        let proxy = self.proxies.choose(scheme, host).ok().flatten();
         let proxy = proxy.and_then(|proxy| proxy.uri.host());
         let address = proxy.map(|host| host.trim_matches(['[', ']']).parse::<std::net::IpAddr>());
         matches!(address, Some(Ok(address)) if address.is_loopback())
@@ -199,7 +199,7 @@ impl Fetch {
         let target = request
             .uri_ref()
             .filter(|uri| uri.scheme_str() == Some("http"));
-        let proxy = target.and_then(|uri| self.proxies.choose("http", uri.host()?));
+        let proxy = target.and_then(|uri| self.proxies.choose("http", uri.host()?).ok()?);
         if let Some(login) = proxy.and_then(|proxy| proxy.login.as_ref()) {
             request = request.header(PROXY_LOGIN, login.expose());
         }
@@ -263,11 +263,15 @@ fn broken(error: impl std::error::Error + 'static) -> FetchError {
             None => break,
         }
     }
-    FetchError::Broken {
-        message: cause.to_string(),
-        kind,
+    let message = cause.to_string();
+    if kind == Some(UNUSABLE) {
+        return FetchError::Invalid(message);
     }
+    FetchError::Broken { message, kind }
 }
+
+/// A connection that will not come about the next time either.
+const UNUSABLE: io::ErrorKind = io::ErrorKind::InvalidInput;
 
 /// Opens connections for an HTTP client: one for clients with other bodies than [`Fetch`] has.
 #[derive(Clone)]
@@ -316,13 +320,14 @@ impl Connector {
             let port = uri.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
             let scheme = if is_tls { "https" } else { "http" };
             let proxy = self.proxies.choose(scheme, &host);
+            let proxy = proxy.map_err(|error| io::Error::new(UNUSABLE, error.clone()))?;
             let stream = match proxy {
                 None => dial(&host, port, &self.reach).await?,
                 Some(Proxy { uri, login }) => {
                     let kind = uri.scheme_str().unwrap_or_default();
                     if kind.starts_with("socks") {
                         let words = format!("a {kind} proxy cannot be used: name an http:// one");
-                        return Err(io::Error::other(words));
+                        return Err(io::Error::new(UNUSABLE, words));
                     }
                     let proxy_host = uri.host().unwrap_or_default();
                     let port_there = uri.port_u16().unwrap_or(3128);
@@ -599,13 +604,22 @@ mod tests {
             assert_eq!(head.lines().next(), Some(first));
             assert!(head.lines().any(|line| line == login), "{head}");
         }
-        let socks = Fetch::new(None, |name| {
-            (name == "ALL_PROXY").then(|| "socks5://127.0.0.1:1080".to_owned())
-        });
-        let refused = socks
-            .send("GET", "http://example.org/", &[], Bytes::new())
-            .await;
-        let refused = refused.err().map(|error| error.to_string()).unwrap();
-        assert!(refused.contains("socks5"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_proxy_that_cannot_be_used_is_said_to_be_so_at_once() {
+        for (proxy, words) in [
+            ("socks5://127.0.0.1:1080", "socks5"),
+            ("http://pro xy:3128", "ALL_PROXY does not name a proxy"),
+        ] {
+            let fetch = Fetch::new(None, |name| (name == "ALL_PROXY").then(|| proxy.to_owned()));
+            for url in ["http://example.org/", "https://example.org/"] {
+                let refused = fetch.send("GET", url, &[], Bytes::new()).await.err();
+                assert!(
+                    matches!(&refused, Some(FetchError::Invalid(said)) if said.contains(words)),
+                    "{refused:?}"
+                );
+            }
+        }
     }
 }

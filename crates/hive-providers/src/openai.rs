@@ -15,7 +15,8 @@ use serde_json::Value;
 use self::{answer::Reader, failure::reset_after};
 use crate::{
     ApiError, Dialect, ErrorKind, HttpCall, RateLimit, Request, Secret, StreamEvent,
-    anthropic::retry_after, client::Decoder,
+    anthropic::{retry_after, should_retry},
+    client::Decoder,
 };
 
 /// The dialect.
@@ -109,6 +110,7 @@ impl Dialect for OpenAi {
             api_type: Some(word("type")).filter(|word| !word.is_empty()),
             message,
             retry_after: retry_after(headers).or_else(|| reset_after(headers)),
+            should_retry: should_retry(headers),
             limit: None,
             request_id: None,
         }

@@ -41,7 +41,7 @@ impl RetryPolicy {
         elapsed: Duration,
         dice: u8,
     ) -> Option<Duration> {
-        if attempt > self.max_retries || error.reaction() != Reaction::Retry {
+        if attempt > self.max_retries || !may_help(error) {
             return None;
         }
         let doubled = FIRST.saturating_mul(1u32.checked_shl(attempt - 1).unwrap_or(u32::MAX));
@@ -53,6 +53,15 @@ impl RetryPolicy {
         }
         let wait = own.max(asked);
         (elapsed + wait <= self.deadline).then_some(wait)
+    }
+}
+
+/// Whether asking again may help. The provider knows best, but for what takes another remedy.
+fn may_help(error: &ApiError) -> bool {
+    match error.reaction() {
+        Reaction::Retry => error.should_retry != Some(false),
+        Reaction::GiveUp => error.should_retry == Some(true),
+        Reaction::Shorten | Reaction::LogIn | Reaction::WaitForReset => false,
     }
 }
 
@@ -107,6 +116,27 @@ mod tests {
             "the provider's wait is the shortest one"
         );
         assert_eq!(wait(error(ErrorKind::RateLimited, Some(120))), None);
+    }
+
+    #[test]
+    fn the_provider_says_whether_it_helps() {
+        let helps = |kind, should_retry| {
+            may_help(&ApiError {
+                should_retry,
+                ..ApiError::local(kind, "x")
+            })
+        };
+        for (kind, unsaid, told_so) in [
+            (ErrorKind::Overloaded, true, true),
+            (ErrorKind::BadRequest, false, true),
+            (ErrorKind::PromptTooLong, false, false),
+            (ErrorKind::Unauthorized, false, false),
+            (ErrorKind::LimitReached, false, false),
+        ] {
+            assert_eq!(helps(kind, None), unsaid, "{kind:?}");
+            assert_eq!(helps(kind, Some(true)), told_so, "{kind:?}");
+            assert!(!helps(kind, Some(false)), "{kind:?}");
+        }
     }
 
     #[test]
