@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hive_mcp::whole_file;
+use crate::replace;
 
 /// The subcommands that compile and know `--message-format`.
 pub const SUBCOMMANDS: [&str; 10] = [
@@ -79,6 +79,6 @@ cargo() {
 /// Those of the file system.
 pub fn install(dir: &Path, short_cargo_messages: bool) -> io::Result<PathBuf> {
     let path = dir.join(FILE);
-    whole_file::write(&path, script(short_cargo_messages).as_bytes())?;
+    replace::write(&path, script(short_cargo_messages).as_bytes())?;
     Ok(path)
 }

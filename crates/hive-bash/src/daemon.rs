@@ -55,6 +55,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     tasks.spawn(reporter::run(
         Arc::clone(&supervisor.table),
         hive,
+        reporter::Pauses::default(),
         stop.clone(),
     ));
     tasks.spawn(server::serve(

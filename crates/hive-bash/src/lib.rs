@@ -20,6 +20,7 @@ pub mod wire;
 mod environment;
 mod loose_ends;
 mod output;
+mod replace;
 mod reporter;
 mod server;
 mod supervise;

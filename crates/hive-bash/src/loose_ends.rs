@@ -2,11 +2,10 @@
 
 use std::{cmp::Reverse, fs, io, path::Path};
 
-use hive_mcp::whole_file;
 use hive_wire::{Timestamp, text};
 use serde::Serialize;
 
-use crate::task::Record;
+use crate::{replace, task::Record};
 
 /// The directory in which companions say what is open, below the harness's.
 pub(crate) const DIR: &str = "mcp-loose-ends";
@@ -51,7 +50,7 @@ pub(crate) fn publish<'a>(
         schema: 1,
         loose_ends: loose_ends.collect(),
     };
-    whole_file::write(&dir.join(FILE), &serde_json::to_vec(&file)?)
+    replace::write(&dir.join(FILE), &serde_json::to_vec(&file)?)
 }
 
 fn line(record: &Record) -> String {

@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use tempfile::NamedTempFile;
+use crate::replace;
 
 /// How much is read and written at once, in bytes; a quarter of the least limit.
 pub(crate) const CHUNK: usize = 16 * 1024;
@@ -65,7 +65,7 @@ impl Capped {
         self.left_out += self.length - 2 * keep - self.marker;
         let marker = format!("\n[hive-bash: {} bytes left out here]\n", self.left_out);
         let dir = self.path.parent().unwrap_or(Path::new("."));
-        let mut new = NamedTempFile::new_in(dir)?;
+        let mut new = replace::unfinished(dir)?;
         self.file.seek(SeekFrom::Start(0))?;
         io::copy(&mut (&self.file).take(keep), &mut new)?;
         new.write_all(marker.as_bytes())?;

@@ -34,6 +34,8 @@ use crate::{
 const MAX_CONNECTIONS: usize = 32;
 /// How many requests of one connection are under way at once.
 const MAX_REQUESTS: usize = 32;
+/// How the name of the directory begins in which a socket gets its mode.
+const PRIVATE: &str = ".b-";
 /// How long a peer has to read why it is cut off.
 const LAST_WORD: Duration = Duration::from_secs(5);
 
@@ -44,13 +46,31 @@ pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
         .recursive(true)
         .mode(0o700)
         .create(dir)?;
-    // No longer than `bash.sock`: paths of sockets are short.
-    let private = tempfile::Builder::new().prefix(".").tempdir_in(dir)?;
+    remove_leftovers(dir)?;
+    // With `/s` no longer than `bash.sock`: paths of sockets are short.
+    let private = tempfile::Builder::new()
+        .prefix(PRIVATE)
+        .rand_bytes(4)
+        .tempdir_in(dir)?;
     let unnamed = private.path().join("s");
     let listener = UnixListener::bind(&unnamed)?;
     fs::set_permissions(&unnamed, fs::Permissions::from_mode(0o600))?;
     fs::rename(&unnamed, path)?;
     Ok(listener)
+}
+
+/// Removes the private directories of daemons that were killed before their socket had its name.
+fn remove_leftovers(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(PRIVATE.as_bytes()) && entry.file_type()?.is_dir() {
+            // What holds anything but a socket is not such a directory, and stays.
+            fs::remove_file(entry.path().join("s")).ok();
+            fs::remove_dir(entry.path()).ok();
+        }
+    }
+    Ok(())
 }
 
 /// Serves every connection until `stop`.
@@ -195,4 +215,29 @@ async fn cut_off(
 
 fn reply<R: Serialize>(outcome: Result<R, WireError>, id: Option<&RequestId>) -> Vec<u8> {
     encode_reply(outcome.as_ref(), id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_left_of_daemons_that_were_killed_while_binding_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (empty, bound) = (dir.path().join(".b-aaaa"), dir.path().join(".b-bbbb"));
+        let foreign = dir.path().join(".b-full");
+        for made in [&empty, &bound, &foreign] {
+            fs::create_dir(made).unwrap();
+        }
+        drop(UnixListener::bind(bound.join("s")).unwrap());
+        fs::write(foreign.join("file"), "").unwrap();
+        let listener = bind(&dir.path().join("bash.sock")).unwrap();
+        let mut left: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        left.sort();
+        assert_eq!(left, [".b-full", "bash.sock"]);
+        drop(listener);
+    }
 }

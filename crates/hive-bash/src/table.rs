@@ -12,12 +12,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hive_mcp::whole_file;
 use hive_wire::{ErrorCode, Timestamp, WireError};
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    loose_ends, output,
+    loose_ends, output, replace,
     task::{Record, State, TaskId},
     wire::{MAX_WAIT_SECONDS, Run, Stream, TAIL, TaskStatus},
 };
@@ -39,6 +38,9 @@ pub(crate) struct Table {
     dir: PathBuf,
     harness_dir: PathBuf,
     max_running: usize,
+    /// The highest number of a record that cannot be read. It is not given again: the record would
+    /// be overwritten.
+    unreadable: u64,
     tasks: Mutex<BTreeMap<TaskId, Entry>>,
     /// Told whenever there may be news for the agent.
     pub(crate) news: Notify,
@@ -77,7 +79,8 @@ pub(crate) struct Unseen {
 }
 
 impl Table {
-    /// Reads what an earlier daemon left. What it had running is interrupted now.
+    /// Reads what an earlier daemon left. What it had running is interrupted now, and what it did
+    /// not finish writing is removed.
     ///
     /// # Errors
     /// When the directory cannot be made or read.
@@ -86,14 +89,12 @@ impl Table {
             .recursive(true)
             .mode(0o700)
             .create(dir)?;
-        let table = Self {
-            dir: dir.to_path_buf(),
-            harness_dir: harness_dir.to_path_buf(),
-            max_running,
-            tasks: Mutex::default(),
-            news: Notify::new(),
-        };
-        let mut tasks = table.lock();
+        for dir in [dir, harness_dir, &harness_dir.join(loose_ends::DIR)] {
+            if let Err(error) = replace::remove_leftovers(dir) {
+                tracing::warn!(%error, dir = %dir.display(), "cannot remove unfinished files");
+            }
+        }
+        let (mut known, mut unreadable) = (BTreeMap::new(), 0);
         for entry in fs::read_dir(dir)? {
             let path = entry?.path();
             if path.extension().is_none_or(|extension| extension != "json") {
@@ -101,13 +102,25 @@ impl Table {
             }
             match read(&path) {
                 Ok(record) => {
-                    tasks.insert(record.id, Entry::new(record));
+                    known.insert(record.id, Entry::new(record));
                 }
                 Err(error) => {
                     tracing::error!(%error, path = %path.display(), "cannot read a task's record");
+                    let name = path.file_stem().and_then(|stem| stem.to_str());
+                    let number = name.and_then(|name| name.parse().ok());
+                    unreadable = unreadable.max(number.unwrap_or(0));
                 }
             }
         }
+        let table = Self {
+            dir: dir.to_path_buf(),
+            harness_dir: harness_dir.to_path_buf(),
+            max_running,
+            unreadable,
+            tasks: Mutex::new(known),
+            news: Notify::new(),
+        };
+        let mut tasks = table.lock();
         let open = tasks
             .values()
             .filter(|entry| !entry.record.state.is_final());
@@ -149,7 +162,8 @@ impl Table {
             return Err(WireError::new(ErrorCode::LimitReached, what)
                 .hint("wait until one has ended, or end one with kill"));
         }
-        let id = TaskId(tasks.last_key_value().map_or(1, |(last, _)| last.0 + 1));
+        let last = tasks.last_key_value().map_or(0, |(last, _)| last.0);
+        let id = TaskId(last.max(self.unreadable) + 1);
         let record = Record::new(id, run.script.clone(), run.timeout_secs);
         self.save(&record).map_err(|error| {
             WireError::new(
@@ -325,7 +339,7 @@ impl Table {
 
     fn save(&self, record: &Record) -> io::Result<()> {
         let json = serde_json::to_vec(record)?;
-        whole_file::write(&self.output(record.id, "json"), &json)
+        replace::write(&self.output(record.id, "json"), &json)
     }
 
     fn save_or_say(&self, record: &Record) {
@@ -486,6 +500,19 @@ mod tests {
         fs::copy(tasks.join("1.json"), tasks.join("9.json")).unwrap();
         let table = open(dir.path());
         assert_eq!(table.unseen().len(), 1);
+        // Nor is it overwritten by a task with its number.
+        assert_eq!(table.create(&run("b")).unwrap().id, TaskId(10));
+        assert_eq!(fs::read(tasks.join("7.json")).unwrap(), b"{");
+    }
+
+    #[tokio::test]
+    async fn b4_what_a_killed_daemon_did_not_finish_writing_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(open(dir.path()));
+        let places = ["", "bash-tasks", loose_ends::DIR].map(|place| dir.path().join(place));
+        let left = places.map(|place| replace::unfinished(&place).unwrap().keep().unwrap().1);
+        open(dir.path());
+        assert!(left.iter().all(|left| !left.exists()), "{left:?}");
     }
 
     #[tokio::test]

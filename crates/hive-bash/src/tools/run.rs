@@ -38,7 +38,7 @@ impl Tool<Bash> for Run {
         What the command leaves running (with & or as a daemon) is ended with it, so run servers \
         as tasks of their own. Each command starts in your state directory with a fresh \
         environment; cd and export do not last.";
-    const EFFECT: Effect = Effect::Removes;
+    const EFFECT: Effect = Effect::Breaks;
     type Args = Args;
     type Reply = Task;
 

@@ -5,6 +5,7 @@ mod bench;
 mod cargo_function;
 mod definitions;
 mod ends;
+mod kills;
 mod news;
 mod protocol;
 mod tasks;

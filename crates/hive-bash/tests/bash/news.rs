@@ -3,7 +3,7 @@
 use hive_testkit::hive::TestHive;
 use hive_wire::{
     MessageId,
-    agent::{AckTurn, RequeueInflight, RequeueReason, Status},
+    agent::{AckTurn, GetLooseEnds, LooseEnd, RequeueInflight, RequeueReason, Status},
     grants::Group,
     host::SetPermissions,
 };
@@ -54,6 +54,58 @@ async fn b1_the_end_of_a_long_task_wakes_and_that_of_a_short_one_does_not() {
     bench.all_is_seen().await;
     let status = hive.agent_client("ada").call(&Status {}).await.unwrap();
     assert_eq!(status.unread, 0);
+}
+
+#[tokio::test]
+async fn b1_a_task_that_timed_out_wakes_too() {
+    let hive = hive().await;
+    let bench = Bench::of(&hive).await;
+    let mut bash = bench.bridge().await;
+    let cmd = "echo so far; sleep 1000";
+    let args = json!({"cmd": cmd, "timeout_secs": 1, "wait_seconds": 0});
+    bash.ok("run", args).await;
+    let woken = news(&hive, "t1").await;
+    assert_eq!(woken.from.as_str(), "bash-task-1");
+    for words in ["Task 1 timed out", "after 1 s", "so far"] {
+        assert!(woken.body.contains(words), "{words}: {}", woken.body);
+    }
+    ack(&hive, "t1", &[woken.id]).await;
+    bench.all_is_seen().await;
+}
+
+/// What the daemon publishes is where the host looks, and in the form that it reads.
+#[tokio::test]
+async fn b4_b6_a_running_task_is_among_the_loose_ends_that_the_host_tells() {
+    let hive = hive().await;
+    let harness = hive.root().join("state/agents/ada/harness");
+    std::fs::create_dir_all(&harness).unwrap();
+    let harness = harness.to_str().unwrap();
+    let bench = Bench::start(hive.agent_socket("ada"), &[("HIVE_HARNESS_DIR", harness)]).await;
+    let mut bash = bench.bridge().await;
+    let cmd = "echo $$ > shell; while [ ! -e go ]; do sleep 0.05; done";
+    bash.ok("run", json!({"cmd": cmd, "wait_seconds": 0})).await;
+    bench.pid_in("shell").await;
+    // The shell may be ahead of the word that it has started.
+    while bash.ok("status", json!({"id": 1})).await.0["status"] != "running" {}
+    let open = loose_ends(&hive).await;
+    let [LooseEnd::Task { label, text, .. }] = &open[..] else {
+        panic!("{open:?}");
+    };
+    assert_eq!(label, "bash-task-1");
+    assert!(text.starts_with("running: echo $$ > shell"), "{text}");
+
+    // Once the agent has seen how it ended, it is closed.
+    std::fs::write(bench.state().join("go"), "").unwrap();
+    bash.ended(&json!(1)).await;
+    while !loose_ends(&hive).await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn loose_ends(hive: &TestHive) -> Vec<LooseEnd> {
+    let asked = GetLooseEnds { agent: None };
+    let open = hive.agent_client("ada").call(&asked).await.unwrap();
+    open.loose_ends
 }
 
 #[tokio::test]

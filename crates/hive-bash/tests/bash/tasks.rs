@@ -1,6 +1,6 @@
 //! What a command sees and what is seen of it.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::json;
 
@@ -105,6 +105,31 @@ async fn a_command_has_no_secrets_no_input_and_no_terminal() {
     // Not in the environment of the process that stands over it either.
     let task = bash.finish("tr '\\0' '\\n' < /proc/$PPID/environ").await;
     assert!(!task["stdout"].as_str().unwrap().contains("secret"));
+}
+
+#[tokio::test]
+async fn t34_a_command_gets_the_quiet_cargo_unless_it_is_switched_off() {
+    let tools = tempfile::tempdir().unwrap();
+    let cargo = tools.path().join("cargo");
+    fs::write(&cargo, "#!/bin/sh\necho \"cargo got: $*\"\n").unwrap();
+    fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", tools.path().display());
+    // An empty switch is one that was not touched.
+    for (switch, called) in [
+        ("", "cargo got: build --message-format short\n"),
+        ("1", "cargo got: build --message-format short\n"),
+        ("0", "cargo got: build\n"),
+    ] {
+        let env = [
+            ("PATH", path.as_str()),
+            ("HIVE_CARGO_SHORT_MESSAGES", switch),
+        ];
+        let bench = Bench::start("/nowhere".into(), &env).await;
+        let mut bash = bench.bridge().await;
+        let task = bash.finish("cargo build").await;
+        assert_eq!(task["stdout"], called, "{switch:?}: {task}");
+    }
 }
 
 #[tokio::test]
