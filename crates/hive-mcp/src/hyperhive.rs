@@ -53,8 +53,7 @@ pub fn server_with(options: &Options, journal: Journal) -> Server<Hyperhive> {
     let context = Hyperhive::new(options);
     let toolbox = match options.consent_seconds {
         0 => toolbox(),
-        // It belongs to no group: the engine needs it, and it gives the model nothing.
-        _ => Arc::new(every_tool().with::<tools::PermissionPrompt>()),
+        _ => toolbox_with_consent(),
     };
     Server::new(NAME, INSTRUCTIONS, toolbox, context, journal)
 }
@@ -63,6 +62,14 @@ pub fn server_with(options: &Options, journal: Journal) -> Server<Hyperhive> {
 /// host has many agents.
 pub fn toolbox() -> Arc<Toolbox<Hyperhive>> {
     static TOOLBOX: LazyLock<Arc<Toolbox<Hyperhive>>> = LazyLock::new(|| Arc::new(every_tool()));
+    Arc::clone(&TOOLBOX)
+}
+
+/// The same and the one by which the engine asks the operator for permission. It belongs to no
+/// group: the engine needs it, and it gives the model nothing.
+pub fn toolbox_with_consent() -> Arc<Toolbox<Hyperhive>> {
+    static TOOLBOX: LazyLock<Arc<Toolbox<Hyperhive>>> =
+        LazyLock::new(|| Arc::new(every_tool().with::<tools::PermissionPrompt>()));
     Arc::clone(&TOOLBOX)
 }
 
@@ -299,5 +306,23 @@ mod tests {
         assert_eq!(tickets.take().used(), name);
         assert_ne!(tickets.take().req(), &name);
         assert_eq!(tickets.free().len(), 1);
+    }
+
+    #[test]
+    fn the_docs_say_for_how_long_a_call_is_repeated() {
+        let docs = include_str!("../../../docs/mcp.md");
+        for (who, patience) in [
+            (
+                "A call is repeated over a restart of the daemon for up to",
+                PATIENCE,
+            ),
+            (
+                "`kill`, `start` and `restart`, which wait for a process, for up to",
+                LONG_PATIENCE,
+            ),
+        ] {
+            let said = format!("{who} {} seconds", patience.as_secs());
+            assert!(docs.contains(&said), "docs/mcp.md does not say: {said}");
+        }
     }
 }

@@ -96,6 +96,8 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
+    use std::{cell::RefCell, collections::BTreeSet};
+
     use super::*;
 
     fn options(vars: &[(&str, &str)]) -> Options {
@@ -128,5 +130,20 @@ mod tests {
             let options = options(&[("HIVE_TURN_PURPOSE", word)]);
             assert_eq!(options.purpose, purpose, "{word}");
         }
+    }
+
+    #[test]
+    fn the_docs_list_every_variable_that_is_read() {
+        let docs = include_str!("../../../docs/mcp.md");
+        let read = RefCell::new(BTreeSet::new());
+        Options::from_vars(|name| {
+            read.borrow_mut().insert(name.to_owned());
+            None
+        });
+        let listed = docs.lines().filter_map(|line| {
+            let (name, _) = line.strip_prefix("| `HIVE_")?.split_once('`')?;
+            Some(format!("HIVE_{name}"))
+        });
+        assert_eq!(listed.collect::<BTreeSet<_>>(), read.into_inner());
     }
 }

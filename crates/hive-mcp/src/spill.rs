@@ -135,4 +135,17 @@ mod tests {
         }
         assert!(state.path().join("inbox/message-100.txt").exists());
     }
+
+    #[test]
+    fn the_docs_say_what_is_long() {
+        let docs = include_str!("../../../docs/mcp.md");
+        let (long, head) = (MAX_SHOWN / 1024, HEAD / 1024);
+        for said in [
+            format!("A body of more than {long} KiB"),
+            format!("has its first {head} KiB and the path"),
+            format!("The newest {MAX_FILES} such files are kept"),
+        ] {
+            assert!(docs.contains(&said), "docs/mcp.md does not say: {said}");
+        }
+    }
 }

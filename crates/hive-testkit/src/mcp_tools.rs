@@ -13,7 +13,11 @@ pub struct McpTools {
     node: PathBuf,
 }
 
-/// The tools; none where they could not be installed, and then standard error says so.
+/// The tools; none where they are not installed, and then standard error says so.
+///
+/// # Panics
+/// When there are none although `HIVE_REQUIRE_CLAUDE` says that everything must be there: a test that
+/// returns without them looks as if it had passed.
 #[expect(
     clippy::print_stderr,
     reason = "a test that did not run says so, wherever it is run"
@@ -25,6 +29,11 @@ pub fn find() -> Option<McpTools> {
         .map(|dir| dir.join("mcp-tools/node_modules"));
     let found = targets.find_map(McpTools::at);
     if found.is_none() {
+        assert!(
+            std::env::var_os("HIVE_REQUIRE_CLAUDE").is_none(),
+            "HIVE_REQUIRE_CLAUDE is set, and the MCP Inspector or the conformance suite is missing: \
+             run `scripts/setup.sh test`"
+        );
         eprintln!(
             "SKIPPED: the MCP Inspector and the conformance suite are not here; \
              `scripts/setup.sh test` installs them where there are node and npm"

@@ -218,4 +218,18 @@ mod tests {
             assert!(error.contains(wanted), "{extra}: {error}");
         }
     }
+
+    #[test]
+    fn the_docs_name_every_variable_that_the_server_is_given() {
+        let docs = include_str!("../../../../docs/environment.md");
+        let mut paragraphs = docs.split("\n\n");
+        let given = paragraphs
+            .find(|text| text.contains("the MCP server is given"))
+            .unwrap();
+        let config = build(r#"{"mcpServers":{}}"#).unwrap().json();
+        let env = config["mcpServers"][HYPERHIVE]["env"].as_object().unwrap();
+        for name in env.keys() {
+            assert!(given.contains(&format!("`{name}`")), "{name}: {given}");
+        }
+    }
 }

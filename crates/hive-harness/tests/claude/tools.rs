@@ -1,6 +1,7 @@
 //! Turns that use tools: the engine's own, and the hive's.
 
 use hive_wire::host::{AnswerAsOperator, Inbox, Questions};
+use serde_json::json;
 
 use crate::stage::Stage;
 
@@ -161,5 +162,66 @@ async fn a5_what_the_rules_leave_open_is_asked_of_the_operator() {
             !offered.contains("permission_prompt"),
             "it is not for the model"
         );
+    }
+}
+
+/// A model that uses two tools of a further server, each in a step of its own.
+const USES_A_PEER: &str = r#"
+    [[rule]]
+    when.step = 0
+    answer.tools = [{ name = "mcp__peer__list_peers", input = {} }]
+    [[rule]]
+    when.step = 1
+    answer.tools = [{ name = "mcp__peer__send", input = { to = "operator", body = "by way of bob" } }]
+    [[rule]]
+    answer.text = "done"
+"#;
+
+#[tokio::test]
+async fn m13_of_a_further_server_only_the_tools_on_its_list_can_be_used() {
+    for (allowed, sends) in [(Some(["list_peers"]), false), (None, true)] {
+        let Some(stage) = Stage::set(USES_A_PEER).await else {
+            return;
+        };
+        stage.hive.spawn_agent("bob").await.unwrap();
+        let mut peer = json!({
+            "command": env!("CARGO_BIN_EXE_hive"),
+            "args": ["mcp"],
+            "env": {"HIVE_SOCKET": stage.hive.agent_socket("bob")},
+        });
+        if let Some(allowed) = allowed {
+            peer["allowedTools"] = json!(allowed);
+        }
+        let extra = stage.path("extra-mcp.json");
+        let servers = json!({"mcpServers": {"peer": peer}});
+        std::fs::write(&extra, servers.to_string()).unwrap();
+        let mut stage = stage.with("HIVE_EXTRA_MCP", extra.to_str().unwrap());
+        stage.start();
+        let id = stage.send("ask around").await;
+        stage.acked(id).await;
+
+        let asked = stage.model.requests();
+        let answered = |step: usize| {
+            let messages = asked[step].body["messages"].as_array().unwrap();
+            let content = messages.last().unwrap()["content"].as_array().unwrap();
+            let results = content.iter();
+            let mut results = results.filter(|block| block["type"] == "tool_result");
+            results.next().unwrap().clone()
+        };
+        let listed = answered(1);
+        assert_ne!(listed["is_error"], true, "{listed}");
+        let is_from_bob = listed.to_string().contains("ada");
+        assert!(is_from_bob, "bob's peer is ada: {listed}");
+        let sent = answered(2);
+        assert_eq!(sent["is_error"] == true, !sends, "{sent}");
+        let host = stage.hive.host_client();
+        let mail = host.call(&Inbox::default()).await.unwrap().messages;
+        let mail: Vec<_> = mail.iter().map(|m| (m.from.as_str(), &*m.body)).collect();
+        let wanted: &[_] = if sends {
+            &[("bob", "by way of bob")]
+        } else {
+            &[]
+        };
+        assert_eq!(mail, wanted, "{}", stage.story());
     }
 }

@@ -50,6 +50,8 @@ impl Stage {
             .args(["--protocol-era", era, "--format", "json", "-q"])
             .args(args)
             .args(["-e", &format!("HIVE_SOCKET={}", socket.display())])
+            // With this there is the engine's own tool as well.
+            .args(["-e", "HIVE_CONSENT_SECS=300"])
             .args([env!("CARGO_BIN_EXE_hive"), "mcp"]);
         inspector.output().unwrap()
     }
@@ -78,7 +80,7 @@ async fn m1_the_inspector_lists_every_tool_in_each_era_without_a_complaint() {
     let Some(stage) = Stage::set().await else {
         return;
     };
-    let toolbox = hive_mcp::hyperhive::toolbox();
+    let toolbox = hive_mcp::hyperhive::toolbox_with_consent();
     let known: Vec<_> = toolbox
         .tools()
         .map(|(tool, _)| tool.name.to_string())

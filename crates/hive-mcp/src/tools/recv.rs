@@ -180,3 +180,23 @@ fn shown(message: WireMessage, spill: Option<&spill::Spill>) -> Message {
         delivery: message.delivery,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_docs_say_for_how_long_it_is_repeated() {
+        let docs = include_str!("../../../../docs/mcp.md");
+        let within_turn = format!(
+            "a `recv` within a turn for as long as it waits and {} seconds more",
+            GRACE.as_secs()
+        );
+        for said in [
+            &*within_turn,
+            "Not repeated are a `recv` outside of any turn",
+        ] {
+            assert!(docs.contains(said), "docs/mcp.md does not say: {said}");
+        }
+    }
+}

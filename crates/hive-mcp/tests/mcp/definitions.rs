@@ -1,15 +1,21 @@
 //! What a model is told about the tools: a change of it is a change that somebody reads.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use hive_mcp::{
     groups::{Gate, Grants},
     hyperhive,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/definitions.json");
+/// The only tool whose form is not ours: engines add fields of their own to its arguments, and want
+/// one text for an answer.
+const ENGINES_OWN: &str = "permission_prompt";
 
+/// Every tool that is served to anybody.
 fn definitions() -> Value {
-    let toolbox = hyperhive::toolbox();
+    let toolbox = hyperhive::toolbox_with_consent();
     let definitions: Vec<_> = toolbox.definitions(&Grants::all()).collect();
     serde_json::to_value(definitions).unwrap()
 }
@@ -36,8 +42,13 @@ fn every_tool_is_described_as_a_model_needs_it() {
         assert!(tool["description"].as_str().unwrap().len() > 80, "{name}");
         let input = &tool["inputSchema"];
         assert_eq!(input["type"], "object", "{name}");
-        assert_eq!(input["additionalProperties"], false, "{name}");
-        assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
+        if name == ENGINES_OWN {
+            assert!(input.get("additionalProperties").is_none(), "{name}");
+            assert!(tool.get("outputSchema").is_none(), "{name}");
+        } else {
+            assert_eq!(input["additionalProperties"], false, "{name}");
+            assert_eq!(tool["outputSchema"]["type"], "object", "{name}");
+        }
         let hints = &tool["annotations"];
         assert_eq!(hints["openWorldHint"], false, "{name}");
         assert!(hints["readOnlyHint"].is_boolean(), "{name}");
@@ -49,6 +60,39 @@ fn every_tool_is_described_as_a_model_needs_it() {
             }
         }
     }
+}
+
+/// What changes something can be repeated by the model as well, and has one effect.
+#[test]
+fn every_tool_that_changes_something_takes_a_key_and_needs_none() {
+    let keyless = BTreeMap::from([
+        (
+            "recv",
+            "the host keeps what was taken, and brings it again unless it was handed over",
+        ),
+        ("request_next_turn", "two wishes for a turn are one"),
+        (
+            ENGINES_OWN,
+            "the engine's contract has no such field, and a call that ends takes its question back",
+        ),
+    ]);
+    let mut without = BTreeSet::new();
+    for tool in definitions().as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap().to_owned();
+        let input = &tool["inputSchema"];
+        let has_key = input["properties"].get("key").is_some();
+        if tool["annotations"]["readOnlyHint"] == true {
+            assert!(!has_key, "{name} changes nothing");
+        } else if has_key {
+            let required = input["required"].as_array();
+            let is_required = required.is_some_and(|all| all.contains(&json!("key")));
+            assert!(!is_required, "{name}");
+        } else {
+            without.insert(name);
+        }
+    }
+    let keyless: BTreeSet<String> = keyless.into_keys().map(str::to_owned).collect();
+    assert_eq!(without, keyless);
 }
 
 /// The page has a chapter for each group and capability, and in it a section for each tool.
@@ -66,18 +110,19 @@ fn the_docs_have_a_section_for_each_tool_in_the_chapter_of_its_group() {
             documented.push((tool.to_owned(), chapter.to_owned()));
         }
     }
-    let toolbox = hyperhive::toolbox();
+    let toolbox = hyperhive::toolbox_with_consent();
     let tools: Vec<_> = toolbox
         .tools()
-        .map(|(tool, gate)| (tool.name.to_string(), chapter_of(gate.unwrap())))
+        .map(|(tool, gate)| (tool.name.to_string(), chapter_of(gate)))
         .collect();
     assert_eq!(documented, tools);
 }
 
-fn chapter_of(gate: Gate) -> String {
+fn chapter_of(gate: Option<Gate>) -> String {
     match gate {
-        Gate::Capability(capability) => format!("Capability `{capability}`"),
-        Gate::Group(group) => {
+        None => "For the engine".to_owned(),
+        Some(Gate::Capability(capability)) => format!("Capability `{capability}`"),
+        Some(Gate::Group(group)) => {
             let name = group.as_str();
             name[..1].to_uppercase() + &name[1..]
         }
@@ -110,6 +155,11 @@ fn the_docs_name_each_field_of_each_tool_and_show_a_call_that_fits() {
                 args.get(field.as_str().unwrap()).is_some(),
                 "{name}: {field}"
             );
+        }
+        if name == ENGINES_OWN {
+            assert_eq!(reply["behavior"], "deny", "{name}");
+            assert!(reply["message"].is_string(), "{name}");
+            continue;
         }
         let answers = tool["outputSchema"]["properties"].as_object().unwrap();
         for field in reply.as_object().unwrap().keys() {

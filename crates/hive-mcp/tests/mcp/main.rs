@@ -6,4 +6,5 @@ mod definitions;
 mod eras;
 mod gated;
 mod handover;
+mod rules;
 mod tools;
