@@ -88,7 +88,8 @@ lint: ## Check format, lints, scripts, documentation links and dependencies
 	@if command -v cargo-deny >/dev/null; then \
 		$(CARGO) deny check bans licenses sources; \
 	else \
-		echo 'deny: skipped, cargo-deny is not installed (cargo install --locked cargo-deny)'; \
+		echo 'deny: cargo-deny is not installed (cargo install --locked cargo-deny): versions only'; \
+		scripts/one-version.sh $(LOCKED); \
 	fi
 
 .PHONY: deny
@@ -126,7 +127,8 @@ soak: ## Run the long campaigns (ARGS='...' goes to the crashes, TURN_ARGS to th
 	'$(CARGO_TARGET_DIR)/release/soak-turns' $(TURN_ARGS)
 	'$(CARGO_TARGET_DIR)/release/soak-talk' $(TALK_ARGS)
 	$(CARGO) nextest run --cargo-profile release $(LOCKED) --profile soak --features hive-store/failpoints \
-		-p hive-wire -p hive-store -p hive-engine -p hive-providers -E 'test(prop_) | test(fuzz_)'
+		-p hive-wire -p hive-store -p hive-engine -p hive-providers -p hive-core -p hive-harness -p hive-rehearsal \
+		-E 'test(prop_) | test(fuzz_)'
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -30,7 +30,7 @@ wished=()     # Debian packages that make things better, and without which thing
 components=() # rustup components to add
 tools=()      # cargo tools to install, as arguments of `cargo install`
 engines=()    # npm packages to install for the tests, below the target directory
-mcp_tools=()  # npm packages that some tests do without, and say so
+mcp_tools=()  # npm packages that the tests run on the MCP servers, likewise
 commands=()   # what only the user can do, as command lines
 as_root=()    # prefix that makes a command run as root
 
@@ -185,6 +185,8 @@ check() {
 		check_lint
 		check_nextest
 		need socat socat
+		# Shows that nothing is answered before it is synced.
+		need strace strace
 		# Evaluates the modules for NixOS; nothing is built with it.
 		need nix-instantiate nix-bin
 		check_runtimes
@@ -207,7 +209,8 @@ check() {
 }
 
 nothing_missing() {
-	((${#packages[@]} + ${#components[@]} + ${#tools[@]} + ${#engines[@]} + ${#commands[@]} == 0))
+	((${#packages[@]} + ${#components[@]} + ${#tools[@]} == 0)) &&
+		((${#engines[@]} + ${#mcp_tools[@]} + ${#commands[@]} == 0))
 }
 
 may_install_packages() {
@@ -277,6 +280,9 @@ explain() {
 	if ((${#engines[@]})); then
 		lines+=("npm install --force --ignore-scripts --no-save --prefix $claude_dir ${engines[*]}")
 	fi
+	if ((${#mcp_tools[@]})); then
+		lines+=("npm install --force --ignore-scripts --no-save --prefix $mcp_tools_dir ${mcp_tools[*]}")
+	fi
 	((${#lines[@]})) || return 0
 	line=$(printf ' && %s' "${lines[@]}")
 	say "\`make $purpose\` needs something that is missing here; install it with:"
@@ -288,14 +294,10 @@ explain_wished() {
 	if ((${#wished[@]})); then
 		say "agents run WITHOUT ISOLATION until you install: ${wished[*]}"
 	fi
-	if ((${#mcp_tools[@]})); then
-		say "tests with the MCP Inspector and the conformance suite are skipped until you run:"
-		say "  npm install --force --ignore-scripts --no-save --prefix $mcp_tools_dir ${mcp_tools[*]}"
-	fi
 }
 
 check
-nothing_missing && ((${#wished[@]} + ${#mcp_tools[@]} == 0)) && exit 0
+nothing_missing && ((${#wished[@]} == 0)) && exit 0
 install
 hash -r
 check
