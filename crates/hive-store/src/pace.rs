@@ -11,9 +11,9 @@ use rustix::process::{getpriority_process, setpriority_process};
 /// lets whoever works go on for milliseconds.
 const TURN: Duration = Duration::from_micros(200);
 
-/// How much nicer a thread is that nobody waits for. Not by more: now and then somebody does, and then
-/// it must not starve beside agents that keep every core busy.
-const NICER: i32 = 5;
+/// How much nicer a thread is that nobody waits for: a tenth of a core is left to it beside agents that
+/// keep every core busy. Not by more: now and then somebody does wait, and then it must not starve.
+const NICER: i32 = 10;
 
 /// Makes this thread one that nobody waits for.
 pub(crate) fn step_back() {

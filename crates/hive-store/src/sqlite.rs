@@ -263,7 +263,7 @@ impl Store {
             return Err(failure);
         }
         self.settle()?;
-        let (database, _) = self.backlog.take()?;
+        let database = self.backlog.take()?;
         database.close()
     }
 }

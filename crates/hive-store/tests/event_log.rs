@@ -428,9 +428,12 @@ fn expect_replaced(spoil: impl FnOnce(&Path)) {
     assert_eq!(*place.open().opening(), Opening::Resumed);
 }
 
+/// The size of a page of the file.
+const PAGE: usize = 16384;
+
 #[test]
 fn flipped_bytes_begin_a_new_epoch() {
-    for from in [0, 4096, 8192] {
+    for from in [0, PAGE, 2 * PAGE] {
         expect_replaced(|path| {
             let mut bytes = fs::read(path).unwrap();
             for byte in &mut bytes[from..from + 100] {
@@ -443,7 +446,7 @@ fn flipped_bytes_begin_a_new_epoch() {
 
 #[test]
 fn a_truncated_file_begins_a_new_epoch() {
-    for keep in [100, 4096, 3 * 4096 + 17] {
+    for keep in [100, PAGE as u64, 3 * PAGE as u64 + 17] {
         expect_replaced(|path| {
             let file = fs::OpenOptions::new().write(true).open(path).unwrap();
             file.set_len(keep).unwrap();

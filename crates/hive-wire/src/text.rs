@@ -85,15 +85,16 @@ fn distance(a: &str, b: &str) -> usize {
 
 /// How long the text is inside JSON, without its quotes.
 pub fn encoded_length(text: &str) -> usize {
-    // Most texts have little to escape; whether a piece has any is asked of many bytes at a time.
-    let pieces = text.as_bytes().chunks(64).map(|piece| {
-        let is_plain = |byte: u8| (byte >= 0x20) & (byte != b'"') & (byte != b'\\');
-        if piece.iter().fold(true, |all, byte| all & is_plain(*byte)) {
-            return piece.len();
-        }
-        piece.iter().copied().map(encoded_byte).sum()
-    });
-    pieces.sum()
+    if has_nothing_to_escape(text) {
+        return text.len();
+    }
+    text.bytes().map(encoded_byte).sum()
+}
+
+/// Whether the text stands inside JSON as it is; asked of many bytes at a time.
+fn has_nothing_to_escape(text: &str) -> bool {
+    let smallest = text.bytes().fold(u8::MAX, u8::min);
+    smallest >= 0x20 && memchr::memchr2(b'"', b'\\', text.as_bytes()).is_none()
 }
 
 /// Serializes a text that may be long. Where there is nothing to escape, which is known sooner than
@@ -102,7 +103,7 @@ pub fn encoded_length(text: &str) -> usize {
 /// # Errors
 /// Those of the serializer.
 pub fn serialize_long<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    if text.len() < LONG || encoded_length(text) != text.len() {
+    if text.len() < LONG || !has_nothing_to_escape(text) {
         return serializer.serialize_str(text);
     }
     let mut quoted = String::with_capacity(text.len() + 2);

@@ -42,20 +42,19 @@ impl Agenda {
     }
 
     /// Lets what cannot be dealt with rest for a while.
-    pub(super) fn pause(&mut self) {
-        self.paused_until = Some(Instant::now() + LOOK_AGAIN);
+    pub(super) fn pause(&mut self, instant: Instant) {
+        self.paused_until = Some(instant + LOOK_AGAIN);
     }
 
-    pub(super) fn is_due(&self, now: Timestamp) -> bool {
-        let is_paused = self
-            .paused_until
-            .is_some_and(|until| until > Instant::now());
+    /// Whether something is due, by the clock on the wall and by the one that never jumps.
+    pub(super) fn is_due(&self, now: Timestamp, instant: Instant) -> bool {
+        let is_paused = self.paused_until.is_some_and(|until| until > instant);
         !is_paused && self.next.is_some_and(|next| next <= now)
     }
 
     /// When to look at the clock again.
-    pub(super) fn wake_at(&self, now: Timestamp) -> Option<Instant> {
-        let at = Instant::now() + self.next?.until(now).min(LOOK_AGAIN);
+    pub(super) fn wake_at(&self, now: Timestamp, instant: Instant) -> Option<Instant> {
+        let at = instant + self.next?.until(now).min(LOOK_AGAIN);
         Some(self.paused_until.map_or(at, |until| until.max(at)))
     }
 }
@@ -139,4 +138,74 @@ fn deliver(desk: &mut Desk<'_>, reminder: Reminder) -> Result<(), WireError> {
         ..NewMessage::plain(from, reminder.agent.into(), reminder.body)
     };
     desk.send(message).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: u64 = 60 * 60;
+    /// When something is due, in seconds of the clock on the wall.
+    const DUE: u64 = 100 * HOUR;
+
+    fn wall(seconds: u64) -> Timestamp {
+        Timestamp::from_millis(i64::try_from(seconds * 1_000).unwrap())
+    }
+
+    fn agenda(next: Option<u64>) -> Agenda {
+        Agenda {
+            next: next.map(wall),
+            paused_until: None,
+        }
+    }
+
+    #[test]
+    fn a_clock_that_jumps_delays_nothing_by_more_than_half_a_minute() {
+        let agenda = agenda(Some(DUE));
+        let began = Instant::now();
+        // What the clock on the wall says one look after the other, whether something is due, and
+        // after how many seconds that pass the next look comes.
+        let looks = [
+            ("long before", DUE - HOUR, false, 30),
+            ("right before", DUE - 29, false, 29),
+            ("set back by a day", DUE - 24 * HOUR, false, 30),
+            ("set back to the beginning", 0, false, 30),
+            ("set forward, too little", DUE - 1, false, 1),
+            ("on the dot", DUE, true, 0),
+            ("set forward by a day", DUE + 24 * HOUR, true, 0),
+            ("set back before it fired", DUE - 2 * HOUR, false, 30),
+            ("set forward again", DUE + 1, true, 0),
+        ];
+        let mut instant = began;
+        for (what, clock, is_due, sleeps) in looks {
+            assert_eq!(agenda.is_due(wall(clock), instant), is_due, "{what}");
+            let woken = agenda.wake_at(wall(clock), instant).unwrap();
+            assert_eq!(woken - instant, Duration::from_secs(sleeps), "{what}");
+            instant = woken;
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_dealt_with_rests_wherever_the_clock_jumps() {
+        let mut agenda = agenda(Some(DUE));
+        let began = Instant::now();
+        agenda.pause(began);
+        let rested = began + LOOK_AGAIN;
+        for clock in [0, DUE - 1, DUE, DUE + 24 * HOUR] {
+            let almost = rested.checked_sub(Duration::from_millis(1)).unwrap();
+            assert!(!agenda.is_due(wall(clock), began), "{clock}");
+            assert!(!agenda.is_due(wall(clock), almost), "{clock}");
+            assert_eq!(agenda.is_due(wall(clock), rested), clock >= DUE, "{clock}");
+            assert_eq!(agenda.wake_at(wall(clock), began), Some(rested), "{clock}");
+        }
+    }
+
+    #[test]
+    fn an_empty_agenda_wakes_nobody() {
+        for clock in [0, DUE] {
+            let now = Instant::now();
+            assert!(!agenda(None).is_due(wall(clock), now));
+            assert_eq!(agenda(None).wake_at(wall(clock), now), None);
+        }
+    }
 }

@@ -308,19 +308,19 @@ impl Desk<'_> {
         kind: &'static str,
         data: &serde_json::Value,
     ) {
-        let event = report::event(self.now, agent.as_str(), kind, data);
+        let event = report::event(self.now, agent.as_str(), kind, data.clone());
         self.report(event);
     }
 
     /// Tells live views that something happened to the whole hive.
     pub fn report_hive(&mut self, kind: &'static str, data: &serde_json::Value) {
-        let event = report::event(self.now, hive_wire::name::OPERATOR, kind, data);
+        let event = report::event(self.now, hive_wire::name::OPERATOR, kind, data.clone());
         self.report(event);
     }
 
     /// Tells live views that something happened to what is the operator's.
     pub fn report_operator(&mut self, kind: &'static str, data: &serde_json::Value) {
-        let event = report::event(self.now, "operator", kind, data);
+        let event = report::event(self.now, "operator", kind, data.clone());
         self.report(event);
     }
 

@@ -1,11 +1,12 @@
 //! Receivers that wait for mail, in the order they came.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     sync::Arc,
     time::Instant,
 };
 
+use foldhash::HashMap;
 use hive_store::Receive;
 use hive_wire::{AgentName, TurnId, WireError, agent::Messages};
 

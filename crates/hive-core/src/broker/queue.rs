@@ -85,8 +85,12 @@ impl Queue {
         loop {
             self.gather().await;
             let idle_since = Instant::now();
-            let has_work = || !self.lock().is_quiet();
-            self.vigil.keep(idle_since, has_work).await;
+            if self.lock().is_quiet() {
+                let has_work = || !self.lock().is_quiet();
+                self.vigil.keep(idle_since, has_work).await;
+                // What ended it may not have come alone.
+                self.gather().await;
+            }
             match self.take_now(jobs) {
                 Some(found) => {
                     self.vigil.ended(idle_since);

@@ -80,7 +80,7 @@ impl Writer {
             lobby: Lobby::default(),
             askers: Askers::default(),
             agenda,
-            chores: Chores::new(retention),
+            chores: Chores::new(retention, Instant::now()),
         };
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -190,7 +190,7 @@ impl Work {
             if let Err(error) = self.work_off(&mut jobs) {
                 break Err(error);
             }
-            if self.chores.is_due()
+            if self.chores.is_due(Instant::now())
                 && let Err(error) = self.do_chore()
                 && !error.is_passing()
             {
@@ -249,7 +249,7 @@ impl Work {
             self.parts.events.publish(event);
         }
         if count > 0 {
-            self.chores.worked(spoken.sent);
+            self.chores.worked(spoken.sent, Instant::now());
             self.parts
                 .metrics
                 .group(count, spoken.sent, began.elapsed(), self.lobby.len());
@@ -283,7 +283,7 @@ impl Work {
         while let Some(waiter) = desk.lobby.pop_due(began) {
             desk.time_is_up(waiter);
         }
-        let fired = !self.agenda.is_due(now) || agenda::fire(&mut desk);
+        let fired = !self.agenda.is_due(now, began) || agenda::fire(&mut desk);
         if desk.spoken.agenda_changed {
             match desk.group.run(|tx| Agenda::look_up(tx)) {
                 Ok(next) => self.agenda = next,
@@ -291,7 +291,7 @@ impl Work {
             }
         }
         if !fired {
-            self.agenda.pause();
+            self.agenda.pause(began);
         }
         let Desk { group, spoken, .. } = desk;
         Ok((group.make_durable(), spoken, count))
@@ -316,8 +316,8 @@ impl Work {
     fn wake_at(&self) -> Option<Instant> {
         let times = [
             self.lobby.next_deadline(),
-            self.agenda.wake_at(Timestamp::now()),
-            self.chores.wake_at(),
+            self.agenda.wake_at(Timestamp::now(), Instant::now()),
+            Some(self.chores.wake_at()),
         ];
         times.into_iter().flatten().min()
     }
@@ -326,7 +326,7 @@ impl Work {
         let chores = &mut self.chores;
         let outcome = self.parts.store.one(Timestamp::now(), |tx| chores.step(tx));
         if !matches!(outcome, Ok(Ok(()))) {
-            self.chores.postpone();
+            self.chores.postpone(Instant::now());
         }
         if let Err(refusal) = outcome? {
             tracing::warn!(%refusal, "a chore failed");

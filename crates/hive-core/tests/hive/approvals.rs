@@ -490,6 +490,33 @@ async fn c5_others_ask_only_about_themselves_and_their_children() {
 }
 
 #[tokio::test]
+async fn m6_the_root_agent_also_sees_the_approvals_that_wait() {
+    let stage = Stage::new("").await;
+    let hive = &stage.crew.hive;
+    let ends = |agent: &str| {
+        let ends = ok(hive.peer(agent).ask(&json!({"cmd":"get_loose_ends"})));
+        ends["loose_ends"].as_array().unwrap().clone()
+    };
+    assert_eq!(ends("ruth"), [Value::Null; 0]);
+    let granted = ["permissions", "ada", "--grant", "approvals"];
+    assert_eq!(hive.cli(&granted).code, 0);
+    let request = json!({"cmd":"request_spawn","name":"cid","parent":"ada"});
+    let requested = ok(hive.peer("ada").ask(&request));
+    let seen = ends("ruth");
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    let shown = |field: &str| seen[0][field].clone();
+    assert_eq!(shown("kind"), "approval");
+    assert_eq!(shown("approval_id"), requested["approval_id"]);
+    assert_eq!(
+        (shown("agent"), shown("requested_by")),
+        (json!("cid"), json!("ada"))
+    );
+    assert_eq!(ends("ada"), [Value::Null; 0], "not even who asked");
+    assert_eq!(hive.cli(&["deny", &id(&requested)]).code, 0);
+    assert_eq!(ends("ruth"), [Value::Null; 0], "it waits no more");
+}
+
+#[tokio::test]
 async fn m2_an_agent_writes_only_to_whom_its_configuration_names() {
     let stage = Stage::new("").await;
     stage.commit("ada", "allowed_recipients = [\"ada\"]\n");

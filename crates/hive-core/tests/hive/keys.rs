@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::peer::{Doors, code, hive, ok};
+use crate::{
+    approvals::{Stage, id},
+    peer::{Doors, cli, code, eventually, hive, ok},
+};
 
 #[tokio::test]
 async fn a_key_makes_a_repeated_command_one_and_gives_the_same_answer() {
@@ -93,4 +96,34 @@ async fn a_key_is_its_agents_own_and_stands_for_one_request() {
     assert_eq!(code(&hive.peer("ada").ask(&gone)), "not_found");
     let transient = json!({"cmd":"wake","from":"x","body":"x","transient":true,"key":"t"});
     assert_eq!(code(&hive.peer("ada").ask(&transient)), "bad_request");
+}
+
+#[tokio::test]
+async fn a_key_stands_for_its_request_after_the_operator_has_decided() {
+    let mut stage = Stage::new("").await;
+    let keyed = |name: &str| json!({"cmd":"request_spawn","name":name,"key":format!("k-{name}")});
+    for (name, decision) in [("bob", "deny"), ("cid", "approve")] {
+        let first = stage.ruth(&keyed(name));
+        assert_eq!(stage.ruth(&keyed(name)), first, "{name}: while it waits");
+        let (root, number) = (stage.crew.hive.root().to_owned(), id(&first));
+        let decided = std::thread::spawn(move || cli(&root, &[decision, &number], ""));
+        if decision == "approve" {
+            // Its operator waits until the new agent asks for work.
+            eventually("it has a socket", || stage.crew.agent(name) != Value::Null);
+            stage.connect(name);
+        }
+        let decided = decided.join().unwrap();
+        assert_eq!(decided.code, 0, "{name}: {}", decided.stderr);
+        assert_eq!(stage.ruth(&keyed(name)), first, "{name}: {decision}");
+        stage.disconnect();
+        stage.crew.hive.restart().await.unwrap();
+        assert_eq!(stage.ruth(&keyed(name)), first, "{name}: after a restart");
+        assert!(stage.pending().is_empty(), "{name}: nothing is asked anew");
+    }
+    // Without the key it is another request, which the decision does not stand in for.
+    let anew = ok(stage.ruth(&json!({"cmd":"request_spawn","name":"bob"})));
+    let denied = ok(stage.ruth(&keyed("bob")));
+    assert_ne!(anew["approval_id"], denied["approval_id"]);
+    let taken = stage.ruth(&json!({"cmd":"request_spawn","name":"cid"}));
+    assert_eq!(code(&taken), "conflict");
 }

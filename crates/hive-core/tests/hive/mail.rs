@@ -1,9 +1,14 @@
 //! Sending: who may write to whom, keys, threads, receipts, labels, limits.
 
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
 use hive_wire::agent::MAX_BODY;
 use serde_json::{Value, json};
 
-use crate::peer::{Doors, code, hive, hive_with, mail, ok};
+use crate::peer::{Doors, code, eventually, hive, hive_with, mail, ok};
 
 #[tokio::test]
 async fn m2_one_key_is_one_message() {
@@ -204,6 +209,66 @@ async fn m16_a_transient_wake_is_handed_over_once_and_dies_with_the_host() {
         0
     );
     assert_eq!(hive.cli_json(&["history"])["messages"], json!([]));
+}
+
+/// The files below a directory that hold this text.
+fn files_with(dir: &Path, text: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_with(&path, text));
+        } else if path.is_file() {
+            let bytes = fs::read(&path).unwrap();
+            if String::from_utf8_lossy(&bytes).contains(text) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn m16_the_body_of_a_transient_message_never_touches_the_disk() {
+    let mut hive = hive(&["ada"]).await;
+    let state = hive.root().join("state");
+    let (kept, fleeting) = ("body-that-is-kept-4711", "body-that-is-not-0815");
+    hive.send("ada", "ada", kept);
+    let wake = |body: &str| json!({"cmd":"wake","from":"matrix","body":body,"transient":true});
+    // One that waits in the inbox, and one that is handed over as it comes.
+    ok(hive.peer("ada").ask(&wake(fleeting)));
+    let mut ada = hive.peer("ada");
+    let got = ada.ask(&json!({"cmd":"recv","turn":"t","max":9}));
+    assert_eq!(mail(&got), [(fleeting, 1), (kept, 1)]);
+    let ids = [&got["messages"][0]["id"], &got["messages"][1]["id"]];
+    ok(ada.ask(&json!({"cmd":"ack_turn","turn":"t","ids":ids})));
+    ada.park(&json!({"cmd":"recv","turn":"u"}));
+    ok(hive.peer("ada").ask(&wake(fleeting)));
+    assert_eq!(mail(&ada.hear()), [(fleeting, 1)]);
+    let stored = || -> Vec<Value> {
+        let page = ok(hive.operator().ask(&json!({"cmd":"events","about":"ada"})));
+        let events = page["events"].as_array().unwrap().iter();
+        events
+            .filter(|event| event["kind"] == "message_stored")
+            .map(|event| json!([event["data"]["transient"], event["data"].get("body")]))
+            .collect()
+    };
+    eventually("the events are in the log", || stored().len() == 3);
+    let (durable, transient) = (json!([false, kept]), json!([true, null]));
+    assert_eq!(stored(), [durable, transient.clone(), transient]);
+    let holds = |body: &str| files_with(&state, body);
+    let nowhere: [PathBuf; 0] = [];
+    assert_eq!(holds(fleeting), nowhere, "while it runs");
+    hive.terminate().await.unwrap();
+    assert_eq!(holds(fleeting), nowhere, "after it has stopped");
+    let names: Vec<_> = holds(kept)
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    for file in ["hive.db", "events.db"] {
+        let is_there = names.iter().any(|name| name.starts_with(file));
+        assert!(is_there, "where it would be found: {names:?}");
+    }
 }
 
 #[tokio::test]

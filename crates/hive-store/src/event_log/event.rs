@@ -3,7 +3,7 @@
 //! A record is a JSON array `[seq, at, about, kind, data]`; records follow each other in a chunk's
 //! body. Encoding happens on the writer thread; the publisher only weighs.
 
-use std::{borrow::Cow, io};
+use std::{borrow::Cow, fmt, io};
 
 use hive_wire::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub const MAX_LABEL: usize = 64;
 const NODE: usize = size_of::<Value>();
 
 /// Something that happened and that a live view shows.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Event {
     /// When it happened.
     pub at: Timestamp,
@@ -32,26 +32,44 @@ pub struct Event {
     pub data: EventData,
 }
 
-/// The particulars of an event, as a value or as JSON text that is passed on unread.
-#[derive(Debug, Clone)]
+/// The particulars of an event. What is not text yet is encoded by the log's own thread.
+#[derive(Debug)]
 pub enum EventData {
-    /// Encoded by the log's own thread.
+    /// Any JSON.
     Value(Value),
-    /// Encoded by somebody else.
+    /// JSON text that is passed on unread.
     Raw(Box<RawValue>),
-    /// Encoded by [`Self::encoded`].
-    Encoded(Vec<u8>),
+    /// What [`Self::plain`] was given.
+    Plain(Plain),
+}
+
+/// A value that encodes, and how many bytes it takes, about.
+#[derive(Debug)]
+pub struct Plain(Box<dyn Particulars>, usize);
+
+trait Particulars: fmt::Debug + Send + Sync {
+    fn write(&self, body: &mut Vec<u8>);
+    fn encoded_len(&self) -> usize;
+}
+
+impl<T: Serialize + fmt::Debug + Send + Sync> Particulars for T {
+    fn write(&self, body: &mut Vec<u8>) {
+        serde_json::to_writer(body, self).expect("plain fields encode into memory");
+    }
+
+    fn encoded_len(&self) -> usize {
+        encoded_len(self)
+    }
 }
 
 impl EventData {
-    /// Encodes a value of about so many bytes now.
-    ///
-    /// # Panics
-    /// When the value cannot be expressed as JSON, which is a mistake in its type.
-    pub fn encoded(value: &impl Serialize, about_bytes: usize) -> Self {
-        let mut text = Vec::with_capacity(about_bytes);
-        serde_json::to_writer(&mut text, value).expect("plain fields encode");
-        Self::Encoded(text)
+    /// A value of about so many bytes. It must be one that JSON can express: the log's thread ends
+    /// at any other.
+    pub fn plain(
+        value: impl Serialize + fmt::Debug + Send + Sync + 'static,
+        about_bytes: usize,
+    ) -> Self {
+        Self::Plain(Plain(Box::new(value), about_bytes))
     }
 
     /// It as JSON.
@@ -67,7 +85,7 @@ impl EventData {
                 serde_json::to_writer(body, value).expect("JSON values encode into memory");
             }
             Self::Raw(raw) => body.extend_from_slice(raw.get().as_bytes()),
-            Self::Encoded(text) => body.extend_from_slice(text),
+            Self::Plain(Plain(value, _)) => value.write(body),
         }
     }
 
@@ -76,7 +94,7 @@ impl EventData {
         match self {
             Self::Value(value) => encoded_len(value),
             Self::Raw(raw) => raw.get().len(),
-            Self::Encoded(text) => text.len(),
+            Self::Plain(Plain(value, _)) => value.encoded_len(),
         }
     }
 }
@@ -191,7 +209,7 @@ fn weight(data: &EventData) -> usize {
     match data {
         EventData::Value(value) => node(value),
         EventData::Raw(raw) => raw.get().len(),
-        EventData::Encoded(text) => text.len(),
+        EventData::Plain(Plain(_, about_bytes)) => *about_bytes,
     }
 }
 
@@ -222,7 +240,7 @@ mod tests {
             "[3,7,\"ada\",\"note\",{\"a\":1}]\n"
         );
         assert_eq!(
-            record(event(EventData::encoded(&json!({"a": 1}), 0)), 1000),
+            record(event(EventData::plain(json!({"a": 1}), 0)), 1000),
             "[3,7,\"ada\",\"note\",{\"a\":1}]\n"
         );
         let raw = RawValue::from_string("{ \"a\":\n1 }".into()).unwrap();
@@ -238,14 +256,20 @@ mod tests {
         assert_eq!(record(event(json!("x".repeat(1000))), 500), expected);
         let raw = RawValue::from_string(format!("{:?}", "x".repeat(1000))).unwrap();
         assert_eq!(record(event(raw), 500), expected);
-        let encoded = EventData::encoded(&"x".repeat(1000), 1000);
-        assert_eq!(record(event(encoded), 500), expected);
+        let plain = EventData::plain("x".repeat(1000), 1000);
+        assert_eq!(record(event(plain), 500), expected);
     }
 
     #[test]
     fn escapes_are_found_when_the_event_is_encoded() {
-        let text = record(event(json!("\u{1}".repeat(200))), 500);
-        assert!(text.contains(TOO_LARGE), "{text}");
+        let escapes = "\u{1}".repeat(200);
+        for event in [
+            event(json!(escapes)),
+            event(EventData::plain(escapes.clone(), escapes.len())),
+        ] {
+            let text = record(event, 500);
+            assert!(text.contains(TOO_LARGE), "{text}");
+        }
     }
 
     #[test]

@@ -29,9 +29,13 @@ use super::{
 /// How many numbers are reserved at a time.
 pub(super) const RESERVE: i64 = 1 << 20;
 
+/// Of new files; an older one keeps its own. A flood's chunks take many pages, and each costs beside
+/// what it holds.
+const PAGE_SIZE: i64 = 16384;
+
 /// With so many pages in the WAL it is moved into the file. A page that is written again and again
 /// meanwhile, as those that say who is mentioned are, is moved once.
-const CHECKPOINT_PAGES: i64 = 3000;
+const CHECKPOINT_PAGES: i64 = 750;
 
 /// "hivE": a file with another id is none of ours.
 const APPLICATION_ID: i64 = 0x6869_7645;
@@ -232,6 +236,7 @@ pub(super) fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connectio
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy)?;
     connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "page_size", PAGE_SIZE)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.set_prepared_statement_cache_capacity(32);

@@ -50,16 +50,19 @@ impl Backlog {
         self.lock().waiting.push(statements, number);
     }
 
-    /// Takes the database, once nobody else has it, and what it has to catch up with.
+    /// Takes the database, once nobody else has it, with what it has to catch up with.
     ///
     /// # Errors
     /// When whoever had it did not bring it back.
-    pub(super) fn take(&self) -> rusqlite::Result<(Box<Database>, Waiting)> {
+    pub(super) fn take(&self) -> rusqlite::Result<Box<Database>> {
         let is_lent = |state: &mut State| matches!(state.place, Place::Lent);
         let waited = self.returned.wait_while(self.lock(), is_lent);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
         match std::mem::replace(&mut state.place, Place::Lent) {
-            Place::Here(database) => Ok((database, std::mem::take(&mut state.waiting))),
+            Place::Here(mut database) => {
+                database.take_over(&mut state.waiting);
+                Ok(database)
+            }
             lost => {
                 state.place = lost;
                 Err(lost_transaction())
@@ -77,10 +80,10 @@ impl Backlog {
     /// # Errors
     /// [`StoreError::DiskFull`] when it is to be tried again; any other error is final.
     pub(super) fn settle(&self) -> Result<(), StoreError> {
-        let (mut database, waiting) = self.take()?;
+        let mut database = self.take()?;
         let lent = Lent(self);
         crate::failpoint!("store::before_settle");
-        let mut settled = database.settle(waiting);
+        let mut settled = database.settle();
         if settled.is_ok() {
             crate::failpoint!("store::after_settle");
         } else if let Err(error) = database.roll_back() {

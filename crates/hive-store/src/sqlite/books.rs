@@ -4,8 +4,9 @@
 //! It is undone with the operation or group that changed it, so that it never says more or less
 //! than the database; only the counters run on, because gaps are fine and reuse is not.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt};
 use hive_wire::{MessageId, ReqId, Timestamp, TurnId};
 use rusqlite::{Connection, OptionalExtension, Row};
 

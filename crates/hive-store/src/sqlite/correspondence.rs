@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::Tx;
 use crate::Refusal;
 
-/// The most messages of one row: as many as lie in a page of either size without a page of their own.
+/// The most messages of one row: as many as lie in a page of any size without a page of their own.
 const PER_ROW: usize = 240;
 /// How many bytes a message takes in a row.
 const WIDTH: usize = size_of::<u32>();

@@ -49,17 +49,17 @@ impl Database {
         &self.conn
     }
 
-    /// Brings the open transaction up to what is durable, which `later` is the end of; `after_each`
-    /// statement something else is done.
+    /// Takes over groups that became durable later than those it has.
+    pub(super) fn take_over(&mut self, later: &mut Waiting) {
+        self.waiting.append(later);
+    }
+
+    /// Brings the open transaction up to what is durable; `after_each` statement something else is
+    /// done.
     ///
     /// # Errors
     /// Those of SQLite; the transaction is of no use then.
-    pub(super) fn catch_up(
-        &mut self,
-        later: Waiting,
-        after_each: impl FnMut(),
-    ) -> rusqlite::Result<()> {
-        self.waiting.append(later);
+    pub(super) fn catch_up(&mut self, after_each: impl FnMut()) -> rusqlite::Result<()> {
         if self.conn.is_autocommit() {
             self.conn.prepare_cached("BEGIN")?.execute([])?;
         }
@@ -78,9 +78,9 @@ impl Database {
     ///
     /// # Errors
     /// Those of [`Self::commit`].
-    pub(super) fn settle(&mut self, later: Waiting) -> Result<(), StoreError> {
+    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
         let mut pace = Pace::new();
-        self.catch_up(later, || pace.step()).map_err(store_error)?;
+        self.catch_up(|| pace.step()).map_err(store_error)?;
         if self.waiting.statements.is_empty() {
             return self.leave();
         }
@@ -110,11 +110,12 @@ impl Database {
             self.conn.prepare_cached("COMMIT")?.execute([]).map(|_| ())
         };
         commit().map_err(store_error)?;
+        // Whatever fails from here on, these must not be run a second time.
+        self.waiting.clear();
+        self.run = 0;
         if sync {
             self.guard.sync_log()?;
         }
-        self.waiting.clear();
-        self.run = 0;
         self.guard.after_commit(sync)?;
         self.behind.committed(number);
         if sync {

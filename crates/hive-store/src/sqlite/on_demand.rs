@@ -57,10 +57,10 @@ impl OnDemand {
             return Ok(database.conn());
         }
         let taken = self.backlog.take();
-        let (mut database, waiting) = taken.inspect_err(|error| self.fail(same_failure(error)))?;
+        let mut database = taken.inspect_err(|error| self.fail(same_failure(error)))?;
         let mut changes = self.changes.borrow_mut();
         let caught_up = database
-            .catch_up(waiting, || {})
+            .catch_up(|| {})
             .and_then(|()| redo::run(database.conn(), changes.statements(), || {}));
         self.rows_before.set(database.conn().total_changes());
         self.ran_late.set(changes.are_run());

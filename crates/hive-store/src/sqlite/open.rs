@@ -39,8 +39,9 @@ pub const MIGRATIONS: &[&str] = &[
 /// The format that the redo journal came with.
 const REDO_FORMAT: u32 = 9;
 /// Of new databases; an older file keeps its own. A commit writes whole pages, each with two system
-/// calls: smaller ones make many of a few long messages, larger ones write much for a short one.
-const PAGE_SIZE: u32 = 8192;
+/// calls: smaller ones make many of a few long messages, and a message of 2 KiB leaves much of one
+/// empty; larger ones write much for a short one.
+const PAGE_SIZE: u32 = 16384;
 /// No database is smaller: SQLite takes such a file for a new one and removes the log beside it.
 const SMALLEST: u64 = 512;
 /// Up to this size the whole file is checked at every start.

@@ -478,6 +478,22 @@ mod tests {
     }
 
     #[test]
+    fn a_file_system_without_direct_writing_keeps_the_same_journal() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("journal");
+        let mut journal = Journal::start(&path, HIVE, HEADER + 64 * 1024, 0).unwrap();
+        let mut expected = Vec::new();
+        for (number, bytes) in [(1, 100), (2, 5000), (3, 100), (4, 700)] {
+            if number == 3 {
+                journal.file.as_mut().unwrap().direct = None;
+            }
+            assert!(append(&mut journal, bytes, 0));
+            expected.push(number);
+            assert_eq!(numbers(&path), expected);
+        }
+    }
+
+    #[test]
     fn a_group_larger_than_a_half_is_not_taken() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");

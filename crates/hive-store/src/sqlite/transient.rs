@@ -4,8 +4,9 @@
 //! an ack counts them; but a turn that gives its messages back does not bring these back. How the
 //! newest of them ended is remembered, so that whoever sent one can see that it has to be sent again.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
+use foldhash::{HashMap, HashMapExt};
 use hive_wire::{
     MessageId, ReqId, Timestamp,
     agent::{Message, MessageState, Receipt},

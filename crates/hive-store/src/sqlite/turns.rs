@@ -1,11 +1,11 @@
 //! Turns on disk: opened, ended one way, and remembered so that a late ack is told the truth.
 
 use std::{
-    collections::HashMap,
     hash::{BuildHasher, RandomState},
     sync::Arc,
 };
 
+use foldhash::{HashMap, HashMapExt};
 use hive_wire::{
     AgentName, TurnId,
     agent::{TurnClosed, TurnResult},

@@ -204,19 +204,19 @@ fn a_checkpoint_that_finds_no_room_fails_no_commit() {
             .unwrap();
     };
     // A reader of something old keeps the log from being copied and started over, which is due at
-    // 31 MiB, or 3,968 pages.
+    // 31 MiB, or 1,984 pages.
     send(&mut store);
     let reader = rusqlite::Connection::open(dir.join("hive.db")).unwrap();
     let look = "BEGIN; SELECT count(*) FROM mail";
     reader.execute_batch(look).unwrap();
-    while noted(&dir).0 < 3_900 {
+    while noted(&dir).0 < 1_950 {
         send(&mut store);
     }
     // Now it looks at the newest, so that nearly all is copied: the rest is left to the writer.
     reader.execute_batch(&format!("COMMIT; {look}")).unwrap();
     send(&mut store);
     let deadline = Instant::now() + Duration::from_secs(20);
-    while noted(&dir).1 < 3_900 {
+    while noted(&dir).1 < 1_950 {
         assert!(
             Instant::now() < deadline,
             "the log is not copied: {:?}",
@@ -229,11 +229,11 @@ fn a_checkpoint_that_finds_no_room_fails_no_commit() {
     let mut file = std::fs::File::create(&ballast).unwrap();
     while file.write_all(&[1; 4096]).is_ok() {}
     drop(file);
-    while noted(&dir).0 < 4_050 {
+    while noted(&dir).0 < 2_025 {
         send(&mut store);
     }
     assert!(
-        noted(&dir).1 < 3_930,
+        noted(&dir).1 < 1_965,
         "the database had room: {:?}",
         noted(&dir)
     );

@@ -156,15 +156,18 @@ fn an_empty_turn_whose_name_changed_can_be_displaced() {
     assert!(received.displaced.is_some());
 }
 
+/// That of a new database.
+const PAGE: usize = 16384;
+
 #[test]
 fn a_damaged_tree_is_told_at_the_start() {
     let mut hive = stopped(&["x".repeat(5_000), "y".repeat(5_000)]);
-    let pages = fs::metadata(hive.path()).unwrap().len() / 8192;
+    let pages = fs::metadata(hive.path()).unwrap().len() / PAGE as u64;
     // The header of every page but the first: the kind of page, then how many cells it has.
     let mut told = 0;
     for page in 1..usize::try_from(pages).unwrap() {
         let copy = fs::read(hive.path()).unwrap();
-        flip(&hive, page * 8192, 0xff);
+        flip(&hive, page * PAGE, 0xff);
         match hive.start() {
             Err(StoreError::Damaged { .. }) => told += 1,
             Err(error) => panic!("page {page}: {error}"),

@@ -7,6 +7,9 @@ use rusqlite::{CachedStatement, Connection};
 
 use super::statement::{Statement, Table, Value};
 
+/// What is kept of the room for them: as much as comes until SQLite catches up, in a burst.
+const KEPT_BYTES: usize = 4 << 20;
+
 /// Statements of groups that are durable, in their order.
 #[derive(Debug, Default)]
 pub(in crate::sqlite) struct Waiting {
@@ -22,18 +25,23 @@ impl Waiting {
         self.number = number;
     }
 
-    /// What follows, if there is anything.
-    pub(in crate::sqlite) fn append(&mut self, later: Self) {
+    /// Takes over what follows, if there is anything.
+    pub(in crate::sqlite) fn append(&mut self, later: &mut Self) {
+        if later.statements.is_empty() {
+            return;
+        }
         if self.statements.is_empty() {
-            *self = later;
-        } else if !later.statements.is_empty() {
+            // What is left to `later` is room for as much again.
+            std::mem::swap(self, later);
+        } else {
             self.push(&later.statements, later.number);
+            later.clear();
         }
     }
 
     pub(in crate::sqlite) fn clear(&mut self) {
         self.statements.clear();
-        self.statements.shrink_to(super::KEPT_BYTES);
+        self.statements.shrink_to(KEPT_BYTES);
     }
 }
 
