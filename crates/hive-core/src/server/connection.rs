@@ -134,7 +134,12 @@ impl<S: Service> Connection<'_, S> {
             {
                 return End::With(too_long(error));
             }
-            let load = self.outbox.load();
+            let limits = &self.shared.limits;
+            let (load, has_room) = self.outbox.look_for_room(|load| limits.have_room(load));
+            if self.may_hold_lines && has_room {
+                // It has come since the last line was held.
+                continue;
+            }
             let Load { unsent, in_flight } = load;
             if is_half_closed
                 && unsent == 0
@@ -142,9 +147,8 @@ impl<S: Service> Connection<'_, S> {
             {
                 return End::Quietly;
             }
-            let limits = &self.shared.limits;
             let needs_permit = self.needs_permit();
-            let may_read = !is_half_closed && !self.may_hold_lines && limits.have_room(load);
+            let may_read = !is_half_closed && !self.may_hold_lines && has_room;
             // A line that we do not read is not late.
             let is_late = may_read && !needs_permit && self.lines.partial() > 0;
             due_while(&mut line_due, is_late, limits.line_time);

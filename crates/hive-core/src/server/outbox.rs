@@ -77,6 +77,8 @@ struct State {
     is_closed: bool,
     /// Whether the peer has said that it sends no more.
     is_half_closed: bool,
+    /// Whether the connection's task reads no further until replies are written.
+    waits_for_room: bool,
     /// Whether something changed that the connection's task has to deal with.
     has_changed: bool,
     /// That task, while it waits for a change.
@@ -96,6 +98,15 @@ pub(super) struct Load {
     pub(super) unsent: usize,
     /// Requests whose replies were not written.
     pub(super) in_flight: usize,
+}
+
+impl State {
+    fn load(&self) -> Load {
+        Load {
+            unsent: self.unsent.len(),
+            in_flight: self.in_flight,
+        }
+    }
 }
 
 /// The most requests of one connection whose replies may fill a line: with all that a connection
@@ -202,11 +213,17 @@ impl Outbox {
     }
 
     pub(super) fn load(&self) -> Load {
-        let state = self.lock();
-        Load {
-            unsent: state.unsent.len(),
-            in_flight: state.in_flight,
-        }
+        self.lock().load()
+    }
+
+    /// The load, and whether it leaves room. Where it does not, the connection's task is told of the
+    /// next reply.
+    pub(super) fn look_for_room(&self, has_room: impl FnOnce(Load) -> bool) -> (Load, bool) {
+        let mut state = self.lock();
+        let load = state.load();
+        let has_room = has_room(load);
+        state.waits_for_room = !has_room;
+        (load, has_room)
     }
 
     /// The peer sends no more; it may still read.
@@ -299,9 +316,9 @@ impl Outbox {
         Self::tell_task(state);
     }
 
-    /// Tells the connection's task of what it has to deal with.
+    /// Tells the connection's task of what it has to deal with. Most replies are none of its business.
     fn tell_task(mut state: MutexGuard<'_, State>) {
-        if state.unsent.is_empty() && !state.is_half_closed && state.in_flight == 0 {
+        if state.unsent.is_empty() && !state.is_half_closed && !state.waits_for_room {
             return;
         }
         state.has_changed = true;
@@ -401,6 +418,7 @@ mod tests {
         let (outbox, _peer) = connect();
         let replies: Vec<_> = (0..3).map(|_| outbox.expect(None)).collect();
         let [first, second, _under_way] = replies.try_into().ok().unwrap();
+        outbox.look_for_room(|_| false);
         answer(first, 1);
         outbox.changed().await;
         tokio::join!(outbox.changed(), async {
@@ -409,6 +427,24 @@ mod tests {
         });
         let again = tokio::time::timeout(Duration::from_millis(5), outbox.changed());
         assert!(again.await.is_err(), "it was told");
+    }
+
+    #[tokio::test]
+    async fn a_task_that_waits_for_room_is_told_when_everything_is_answered_at_once() {
+        let (outbox, _peer) = connect();
+        for room in [false, true] {
+            let replies: Vec<_> = (0..2).map(|_| outbox.expect(None)).collect();
+            let (load, has_room) = outbox.look_for_room(|load| room || load.in_flight < 2);
+            assert_eq!((load.in_flight, has_room), (2, room));
+            together(|| {
+                for reply in replies {
+                    answer(reply, 1);
+                }
+            });
+            assert_eq!(outbox.load().in_flight, 0);
+            let told = tokio::time::timeout(Duration::from_millis(5), outbox.changed());
+            assert_eq!(told.await.is_ok(), !room);
+        }
     }
 
     #[tokio::test]
