@@ -19,6 +19,7 @@ let
     line
     lineOrNone
     mountPath
+    shortLine
     word
     ;
   freeVariables =
@@ -92,12 +93,12 @@ in
       description = "Whether the session is compacted before it is full; a full one always is.";
     };
     hiveName = mkOption {
-      type = types.nullOr line;
+      type = types.nullOr shortLine;
       default = null;
       description = "The hive's name in its prompt; the host's when null.";
     };
     swarmName = mkOption {
-      type = types.nullOr line;
+      type = types.nullOr shortLine;
       default = null;
       description = "The swarm's name in its prompt; the host's when null.";
     };

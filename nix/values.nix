@@ -15,6 +15,9 @@ let
 in
 {
   line = described "one line of text" (types.addCheck types.str isLine);
+  shortLine = described "one line of text of at most 200 bytes" (
+    types.addCheck types.str (text: isLine text && builtins.stringLength text <= 200)
+  );
   lineOrNone = described "one line of text or nothing" (
     types.addCheck types.str (text: text == "" || isLine text)
   );

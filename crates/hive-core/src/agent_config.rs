@@ -27,8 +27,8 @@ pub(crate) use applied::Configs;
 pub(crate) use env::{Around, environment, extra_mcp};
 pub use options::{AgentOption, OPTIONS, table};
 pub(crate) use values::{
-    EnvName, HttpUrl, Line, ModelName, MountPath, RepoPath, ServerName, Target, ToolName, UserName,
-    Word,
+    EnvName, HttpUrl, Line, ModelName, MountPath, Name, RepoPath, ServerName, Target, ToolName,
+    UserName, Word,
 };
 
 /// The file of a configuration.
@@ -53,9 +53,9 @@ pub(crate) struct AgentConfig {
     /// Whether its session is compacted before it is full.
     pub(crate) auto_compact: Yes,
     /// The hive's name in its prompt.
-    pub(crate) hive_name: Option<Line>,
+    pub(crate) hive_name: Option<Name>,
     /// The swarm's name in its prompt.
-    pub(crate) swarm_name: Option<Line>,
+    pub(crate) swarm_name: Option<Name>,
     /// The SVG of its page.
     pub(crate) icon: Option<RepoPath>,
     /// Whom it may write to; everybody when empty.

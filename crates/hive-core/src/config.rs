@@ -2,10 +2,11 @@
 
 mod agent_limits;
 mod engine;
+mod identity;
 mod network;
 mod notify;
 
-use std::{io, ops::RangeInclusive, path::Path, time::Duration};
+use std::{ffi::OsStr, io, ops::RangeInclusive, path::Path, time::Duration};
 
 use anyhow::Context;
 use hive_wire::{
@@ -16,10 +17,14 @@ use serde::{Deserialize, de};
 
 pub use agent_limits::AgentLimits;
 pub use engine::{Engine, EngineEnv};
+pub use identity::Hive;
 pub use network::{Budget, Egress};
 pub use notify::{Notify, NotifyKind, QuietHours, Secret};
 
 use crate::permissions::Rate;
+
+/// The variable that wins over `limits.reminders_per_agent`.
+const MAX_REMINDERS: &str = "HIVE_REMIND_MAX_PENDING_PER_AGENT";
 
 /// The whole configuration.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -37,37 +42,6 @@ pub struct Config {
     pub limits: Limits,
     /// Who is told of what waits for the operator.
     pub notify: Notify,
-}
-
-/// Who this hive is (C15).
-#[derive(Debug, Clone, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Hive {
-    /// Its name.
-    pub name: Option<String>,
-    /// The domain that makes an agent's address, as in `ada@example.org`.
-    pub domain: Option<String>,
-    /// The swarm it belongs to.
-    pub swarm: Option<String>,
-    /// The name of the root agent; empty for none.
-    pub root_agent: String,
-    /// How prompts speak of the operator.
-    pub operator_pronouns: String,
-    /// What all agents together may spend in a day.
-    pub budget: Budget,
-}
-
-impl Default for Hive {
-    fn default() -> Self {
-        Self {
-            name: None,
-            domain: None,
-            swarm: None,
-            root_agent: "ruth".to_owned(),
-            operator_pronouns: "she/her".to_owned(),
-            budget: Budget::default(),
-        }
-    }
 }
 
 /// Where the pages are.
@@ -302,10 +276,9 @@ impl Config {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
         };
-        if let Ok(limit) = std::env::var("HIVE_REMIND_MAX_PENDING_PER_AGENT") {
-            config.limits.reminders_per_agent = limit
-                .parse()
-                .with_context(|| format!("HIVE_REMIND_MAX_PENDING_PER_AGENT={limit}"))?;
+        let of_reminders = std::env::var_os(MAX_REMINDERS);
+        if let Some(limit) = reminders_from(of_reminders.as_deref())? {
+            config.limits.reminders_per_agent = limit;
         }
         Ok(config)
     }
@@ -325,6 +298,23 @@ impl Config {
         config.notify.check()?;
         Ok(config)
     }
+}
+
+/// The limit of reminders that the variable sets, if it is set to anything.
+fn reminders_from(value: Option<&OsStr>) -> anyhow::Result<Option<u32>> {
+    let Some(value) = value.filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    let limit = value.to_str().and_then(|text| text.parse().ok());
+    let limit = limit.with_context(|| {
+        let shown = text::shorten(&text::printable(&value.to_string_lossy()), 80);
+        format!(
+            "{MAX_REMINDERS}={shown}: it is how many reminders of an agent may be pending, a \
+             number from 0 to {}; unset it to have `limits.reminders_per_agent` of hive.toml",
+            u32::MAX
+        )
+    })?;
+    Ok(Some(limit))
 }
 
 /// What was probably meant by the unknown field that serde complains of:

@@ -3,17 +3,17 @@
 //! The broker hands a paused agent no mail, whatever its harness asks for; the harness is told too,
 //! so that it begins no turn of its own. A turn that runs when the pause comes ends as usual.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use hive_wire::{
     AgentName,
     host::{PauseCause, PauseRow},
 };
 
-/// The pauses in force.
+/// The pauses in force. They are replaced as a whole, so a clone shares them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pauses {
-    rows: BTreeMap<(Option<AgentName>, PauseCause), PauseRow>,
+    rows: Arc<BTreeMap<(Option<AgentName>, PauseCause), PauseRow>>,
 }
 
 impl Pauses {
@@ -21,7 +21,7 @@ impl Pauses {
     pub fn new(rows: impl IntoIterator<Item = PauseRow>) -> Self {
         let keyed = |row: PauseRow| ((row.agent.clone(), row.cause), row);
         Self {
-            rows: rows.into_iter().map(keyed).collect(),
+            rows: Arc::new(rows.into_iter().map(keyed).collect()),
         }
     }
 

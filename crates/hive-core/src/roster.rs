@@ -1,6 +1,6 @@
 //! Who is in the hive and who may write to whom: pure rules over the registered agents.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use hive_store::sqlite::AgentRecord;
 use hive_wire::{
@@ -17,30 +17,29 @@ const MAX_DEPTH: usize = 8;
 /// The most agents in one hive.
 const MAX_AGENTS: usize = 1_000;
 
-/// The agents that live, by name.
-#[derive(Debug, Default)]
+/// The agents that live, by name. A clone shares them until one of the two changes.
+#[derive(Debug, Clone, Default)]
 pub struct Roster {
-    agents: BTreeMap<AgentName, AgentRecord>,
+    agents: Arc<BTreeMap<AgentName, AgentRecord>>,
 }
 
 impl Roster {
     pub(crate) fn new(agents: impl IntoIterator<Item = AgentRecord>) -> Self {
+        let named = agents.into_iter().map(|agent| (agent.name.clone(), agent));
         Self {
-            agents: agents
-                .into_iter()
-                .map(|agent| (agent.name.clone(), agent))
-                .collect(),
+            agents: Arc::new(named.collect()),
         }
     }
 
     pub(crate) fn insert(&mut self, agent: AgentRecord) {
-        self.agents.insert(agent.name.clone(), agent);
+        Arc::make_mut(&mut self.agents).insert(agent.name.clone(), agent);
     }
 
     /// Takes an agent out; its children become roots.
     pub(crate) fn remove(&mut self, name: &AgentName) {
-        self.agents.remove(name);
-        for agent in self.agents.values_mut() {
+        let agents = Arc::make_mut(&mut self.agents);
+        agents.remove(name);
+        for agent in agents.values_mut() {
             if agent.parent.as_ref() == Some(name) {
                 agent.parent = None;
             }

@@ -187,6 +187,16 @@ fn t29_options_reach_the_harness() {
     assert_eq!(extra_mcp(&AgentConfig::default()), None);
 }
 
+#[test]
+fn t29_a_name_is_no_longer_than_the_harness_takes_it() {
+    for key in ["hive_name", "swarm_name"] {
+        let parse = |length| AgentConfig::parse(&format!("{key} = \"{}\"", "x".repeat(length)));
+        assert!(parse(200).is_ok(), "{key}");
+        let error = parse(201).unwrap_err().to_string();
+        assert!(error.contains("at most 200 bytes"), "{error}");
+    }
+}
+
 /// What is wrong, in which line, and what is said of it.
 const WRONG: &[(&str, usize, &str)] = &[
     ("modle = \"opus\"", 1, "did you mean `model`?"),

@@ -47,6 +47,11 @@ macro_rules! words {
 words! {
     /// One line of text.
     Line: line;
+    /// A name in a prompt; the harness takes none that is longer.
+    Name: |text| {
+        line(text)?;
+        refuse_unless(text.len() <= 200, text, "has to be one line of text of at most 200 bytes")
+    };
     /// A model's name.
     ModelName: |text| {
         let is_plain = |c: char| !c.is_control() && !c.is_whitespace();

@@ -19,7 +19,7 @@ use crate::approvals;
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// The next thing that is due, as far as the broker's thread knows.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Agenda {
     next: Option<Timestamp>,
     /// Not to be looked at before, because something that is due cannot be dealt with.

@@ -85,17 +85,19 @@ impl Queue {
         loop {
             self.gather().await;
             let idle_since = Instant::now();
-            if self.lock().is_quiet() {
-                let has_work = || !self.lock().is_quiet();
+            let has_work = || !self.lock().is_quiet();
+            if has_work() {
+                self.vigil.ended(idle_since);
+            } else {
                 self.vigil.keep(idle_since, has_work).await;
-                // What ended it may not have come alone.
-                self.gather().await;
+                if has_work() {
+                    self.vigil.ended(idle_since);
+                    // It may not have come alone.
+                    self.gather().await;
+                }
             }
             match self.take_now(jobs) {
-                Some(found) => {
-                    self.vigil.ended(idle_since);
-                    return found;
-                }
+                Some(found) => return found,
                 None if !self.sleep(until, alarm).await => return Found::Nothing,
                 None => self.vigil.ended(idle_since),
             }

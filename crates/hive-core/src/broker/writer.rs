@@ -159,6 +159,13 @@ impl<OnEnd: FnOnce()> Drop for Leaving<OnEnd> {
     }
 }
 
+/// What is known by heart and changes with a group.
+struct InMind {
+    roster: Roster,
+    pauses: Pauses,
+    agenda: Agenda,
+}
+
 struct Work {
     parts: Parts,
     queue: Arc<Queue>,
@@ -217,7 +224,8 @@ impl Work {
     fn commit_group(&mut self, jobs: &mut Vec<Box<dyn Job>>) -> Result<(), StoreError> {
         let began = Instant::now();
         let mark = self.lobby.mark();
-        let (committed, spoken, count) = self.run_group(jobs, began)?;
+        let before = self.in_mind();
+        let (committed, spoken, count) = self.run_group(jobs, began);
         hive_store::failpoint!("broker::before_reply");
         let mut answers = spoken.deliveries;
         answers.extend(spoken.answers);
@@ -232,11 +240,11 @@ impl Work {
                 (asker.done)(Err(told.clone()));
             }
             tracing::error!(%error, "a group of {count} was not kept");
-            return if error.is_passing() {
-                self.read_again()
-            } else {
-                Err(error)
-            };
+            if !error.is_passing() {
+                return Err(error);
+            }
+            self.go_back_to(before);
+            return Ok(());
         }
         self.askers.keep();
         if answers.len() < TOGETHER_FROM {
@@ -262,7 +270,7 @@ impl Work {
         &mut self,
         jobs: &mut Vec<Box<dyn Job>>,
         began: Instant,
-    ) -> Result<(Result<(), StoreError>, Spoken, usize), StoreError> {
+    ) -> (Result<(), StoreError>, Spoken, usize) {
         let now = Timestamp::now();
         let mut desk = Desk {
             group: self.parts.store.begin(now),
@@ -294,23 +302,25 @@ impl Work {
             self.agenda.pause(began);
         }
         let Desk { group, spoken, .. } = desk;
-        Ok((group.make_durable(), spoken, count))
+        (group.make_durable(), spoken, count)
     }
 
-    /// Reads again what a group that was undone may have changed in mind.
-    fn read_again(&mut self) -> Result<(), StoreError> {
-        let looked_up = self.parts.store.one(Timestamp::now(), |tx| {
-            Ok((Agenda::look_up(tx)?, tx.living_agents()?, tx.pauses()?))
-        })?;
-        match looked_up {
-            Ok((next, agents, pauses)) => {
-                self.agenda = next;
-                self.parts.pauses = Pauses::new(pauses);
-                self.parts.roster = Roster::new(agents);
-            }
-            Err(refusal) => tracing::error!(%refusal, "cannot read the hive again"),
+    fn in_mind(&self) -> InMind {
+        InMind {
+            roster: self.parts.roster.clone(),
+            pauses: self.parts.pauses.clone(),
+            agenda: self.agenda.clone(),
         }
-        Ok(())
+    }
+
+    /// Forgets what a group that was undone changed in mind. Nothing is read: on a full disk the
+    /// database may not even be able to catch up with what is durable.
+    fn go_back_to(&mut self, before: InMind) {
+        self.parts.roster = before.roster;
+        self.parts.pauses = before.pauses;
+        self.agenda = before.agenda;
+        // What is due stays due, and would be tried again at once, over and over.
+        self.agenda.pause(Instant::now());
     }
 
     fn wake_at(&self) -> Option<Instant> {

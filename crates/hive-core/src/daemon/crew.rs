@@ -255,13 +255,9 @@ async fn ensure_repos(host: &Host, agent: &AgentRecord) -> Result<(), WireError>
 
 /// Makes the root agent, unless this hive has, or had, one (C8).
 async fn first_agent(host: &Arc<Host>) {
-    let name = match host.config.hive.root_agent.parse::<AgentName>() {
-        Ok(name) => name,
-        Err(_) if host.config.hive.root_agent.is_empty() => return,
-        Err(error) => {
-            tracing::error!(%error, "`hive.root_agent` is no name for an agent");
-            return;
-        }
+    // It is a name or empty, which the configuration saw to.
+    let Ok(name) = host.config.hive.root_agent.parse::<AgentName>() else {
+        return;
     };
     let wanted = name.clone();
     let known = host

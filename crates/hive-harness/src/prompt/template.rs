@@ -209,14 +209,23 @@ mod tests {
         for (template, wanted) in cases {
             assert_eq!(fill(template, &identity()), wanted, "{template}");
         }
+        let in_swarm = Identity {
+            swarm_name: Some("north".to_owned()),
+            ..identity()
+        };
+        assert_eq!(
+            fill("x{hive_identity}{swarm_identity}.", &in_swarm),
+            "x on hive `pr1ma` in swarm `north`."
+        );
         let odd = Identity {
+            swarm_name: Some(String::new()),
             label: "{operator_pronouns}".to_owned(),
             hive_name: Some(String::new()),
             domain: None,
             ..identity()
         };
         assert_eq!(
-            fill("{qualified_label}{hive_identity}", &odd),
+            fill("{qualified_label}{hive_identity}{swarm_identity}", &odd),
             "{operator_pronouns}"
         );
     }

@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 /// How long anything may take before the test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 /// How often something that tells nobody of itself is looked at.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// A hive with the agent `ada`, who runs wherever she likes.
 pub(crate) async fn hive_with_agent() -> TestHive {

@@ -229,6 +229,33 @@ async fn m10_the_status_is_seen_by_peers_and_kept() {
 }
 
 #[tokio::test]
+async fn c15_m10_the_names_of_hive_and_swarm_are_there_when_the_hive_has_them() {
+    for (names, hive_name, swarm_name) in [
+        (
+            "name = \"pr1ma\"\nswarm = \"north\"\n",
+            Some("pr1ma"),
+            Some("north"),
+        ),
+        ("swarm = \"north\"\n", None, Some("north")),
+        ("name = \"\"\nswarm = \"\"\n", None, None),
+        ("", None, None),
+    ] {
+        let hive = TestHive::start_with(hive_testkit::hive::Options {
+            config: format!("[hive]\nroot_agent = \"\"\n{names}"),
+            ..Default::default()
+        });
+        let hive = hive.await.unwrap();
+        hive.spawn_agent("ada").await.unwrap();
+        let me = ada(&hive).await.ok("get_agent_meta", json!({})).await;
+        assert_eq!(me["name"], "ada");
+        // One that the hive does not have is left out, as on the wire.
+        let said = |key: &str| me.get(key).map(|name| name.as_str().unwrap());
+        assert_eq!(said("hive_name"), hive_name, "{names:?}");
+        assert_eq!(said("swarm_name"), swarm_name, "{names:?}");
+    }
+}
+
+#[tokio::test]
 async fn m1_tools_of_groups_that_one_lacks_are_hidden_and_refused() {
     let hive = hive().await;
     let only = Options {

@@ -32,6 +32,8 @@ struct State {
     /// Those of the last that SQLite has synced, and of the last that it is to sync.
     synced: i64,
     sync_up_to: i64,
+    /// How often SQLite found no room to commit.
+    without_room: u64,
     /// Whether a reader waits.
     is_asked: bool,
     /// Whether the thread that settles is to end.
@@ -75,6 +77,12 @@ impl Behind {
         self.is_behind
             .store(state.committed < state.durable, Ordering::Release);
         drop(state);
+        self.caught_up.notify_all();
+    }
+
+    /// SQLite found no room to commit: who waits for it may wait for long.
+    pub(super) fn has_no_room(&self) {
+        self.lock().without_room += 1;
         self.caught_up.notify_all();
     }
 
@@ -138,16 +146,20 @@ impl Behind {
         self.caught_up.notify_all();
     }
 
-    /// Waits until everything that is durable now can be seen.
+    /// Waits until everything that is durable now can be seen. On a full disk a view of what SQLite
+    /// has committed so far must do: nobody knows how long that lasts.
     pub(super) fn catch_up(&self) {
         if !self.is_behind.load(Ordering::Acquire) {
             return;
         }
         let mut state = self.lock();
-        let wanted = state.durable;
+        let (wanted, without_room) = (state.durable, state.without_room);
         state.is_asked = true;
         self.is_due.notify_all();
-        let is_missing = |state: &mut State| state.committed < wanted && !state.is_over;
+        let is_missing = |state: &mut State| {
+            let is_hopeless = state.is_over || state.without_room > without_room;
+            state.committed < wanted && !is_hopeless
+        };
         let waited = self
             .caught_up
             .wait_timeout_while(state, PATIENCE, is_missing);

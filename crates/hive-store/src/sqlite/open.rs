@@ -18,6 +18,7 @@ use super::{
     checkpoint::Checkpointer,
     database::Database,
     guard::Guard,
+    is_disk_full,
     redo::{Journal, fill},
 };
 
@@ -84,6 +85,13 @@ pub(super) struct Limits {
 /// # Errors
 /// Everything that could lead to silent loss ends here: see [`StoreError`].
 pub fn open(path: &Path, options: &Options) -> Result<(Store, Readers), StoreError> {
+    try_open(path, options).map_err(|error| match error {
+        StoreError::Sqlite(error) if is_disk_full(&error) => StoreError::DiskFull,
+        other => other,
+    })
+}
+
+fn try_open(path: &Path, options: &Options) -> Result<(Store, Readers), StoreError> {
     let found = rusqlite::version();
     if rusqlite::version_number() < MIN_SQLITE.0 {
         return Err(StoreError::OldSqlite { found });
@@ -114,6 +122,10 @@ pub fn open(path: &Path, options: &Options) -> Result<(Store, Readers), StoreErr
     let redo = beside(path, "-redo");
     bring_in(&conn, &redo, format, acknowledged)?;
     migrate(&conn, format)?;
+    // From here on pages are written when a transaction commits and not before: on a full disk one
+    // that only catches up with the redo journal, to look something up, needs no room then. What is
+    // behind is bounded by the journal; what a migration changes is not.
+    conn.pragma_update(None, "cache_spill", false)?;
     identity.write_down(&conn)?;
     guard.sync_log()?;
     let id = hive_id(&conn)?.unwrap_or_default();

@@ -63,6 +63,7 @@ fn settle_when_due(backlog: &Backlog, behind: &Behind) -> Result<(), StoreError>
         match backlog.settle().and_then(|()| backlog.sync(behind)) {
             Err(error) if error.is_passing() => {
                 tracing::warn!(%error, "what was acknowledged is in the redo journal only");
+                behind.has_no_room();
                 patience = SETTLE_AGAIN;
             }
             other => other?,

@@ -43,8 +43,8 @@ fn as_module(config: AgentConfig) -> Value {
         "model": model.as_ref().map(ModelName::as_str),
         "engine": engine.as_ref().map(Line::as_str),
         "autoCompact": auto_compact.0,
-        "hiveName": hive_name.as_ref().map(Line::as_str),
-        "swarmName": swarm_name.as_ref().map(Line::as_str),
+        "hiveName": hive_name.as_ref().map(Name::as_str),
+        "swarmName": swarm_name.as_ref().map(Name::as_str),
         "icon": icon.as_ref().map(RepoPath::as_str),
         "allowedRecipients": words(&allowed_recipients),
         "network": network.as_str(),
@@ -269,6 +269,10 @@ fn n2_t29_the_module_and_the_parser_draw_the_same_lines() {
     }
     for (key, edges) in NUMBERS {
         texts.extend(edges.map(|number| format!("{key} = {number}")));
+    }
+    for key in ["hive_name", "swarm_name"] {
+        let lengths = [200, 201].map(|length| "x".repeat(length));
+        texts.extend(lengths.map(|name| format!("{key} = {}", quoted(&name))));
     }
     let dir = tempfile::tempdir().unwrap();
     for (n, text) in texts.iter().enumerate() {
