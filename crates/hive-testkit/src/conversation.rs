@@ -4,9 +4,13 @@
 //! back, and sets reminders. It dies in the middle of turns and begins anew, and the daemon is killed
 //! again and again. Everything that changes something carries a key, so that what is repeated has
 //! one effect. In the end nobody waits for anything: every question has ended and its asker was told
-//! once, every reminder fired once, every message was read once and has a receipt that says so.
+//! once, every reminder fired once, every message was read once and has a receipt that says so. And
+//! what was heard is what was said, word for word: a message with the one it replies to, a question,
+//! its answer by the one who was asked, `[expired]` where nobody was in time, `[cancelled by …]` with
+//! the name of who took it back, and a reminder.
 
 mod ledger;
+mod phrase;
 mod talker;
 
 use std::{

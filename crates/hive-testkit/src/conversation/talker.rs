@@ -18,7 +18,10 @@ use hive_wire::{
     command::Command,
 };
 
-use super::ledger::Ledger;
+use super::{
+    ledger::{Ledger, News, Query, Words},
+    phrase,
+};
 use crate::rng::Rng;
 
 /// How long a call is repeated while the daemon is away.
@@ -45,7 +48,15 @@ struct Event {
     #[serde(default)]
     question_id: Option<QuestionId>,
     #[serde(default)]
-    answer: Option<String>,
+    from: String,
+    #[serde(default)]
+    question: String,
+    #[serde(default)]
+    options: Vec<String>,
+    #[serde(default)]
+    multi: bool,
+    #[serde(default)]
+    answer: String,
     #[serde(default)]
     expires_at: Option<String>,
 }
@@ -103,7 +114,7 @@ impl Talker {
         match message.from.as_str() {
             "system" => self.hear_event(client, message).await,
             "reminder" => {
-                self.ledger.fired(&message.body, message.id);
+                self.ledger.fired(&self.name, &message.body, message.id);
                 Ok(())
             }
             _ => self.hear(client, message).await,
@@ -112,16 +123,24 @@ impl Talker {
 
     /// A message of a peer: one that asks for it gets a reply in its thread.
     async fn hear(&mut self, client: &Client, message: &Message) -> anyhow::Result<()> {
-        let (tag, depth) = message.body.split_once(' ').context("a tag and a depth")?;
-        self.ledger.heard(tag, message.id);
-        let depth: u32 = depth.parse()?;
-        if depth == 0 {
+        let words = Words {
+            from: message.from.to_string(),
+            to: message.to.clone(),
+            body: message.body.clone(),
+            in_reply_to: message.in_reply_to,
+        };
+        self.ledger.heard(&self.name, message.id, words);
+        // What came with other words than it was sent with is for the check to tell.
+        let mut parts = message.body.splitn(3, ' ');
+        let tag = parts.next().unwrap_or_default();
+        let depth = parts.next().and_then(|depth| depth.parse::<u32>().ok());
+        let Some(depth) = depth.and_then(|depth| depth.checked_sub(1)) else {
             return Ok(());
-        }
+        };
         let reply = format!("{tag}>{}", self.name);
         let key = format!("re-{}", message.id).parse()?;
         let to = message.from.to_string();
-        self.send(client, &reply, depth - 1, to, Some(message.id), key)
+        self.send(client, &reply, depth, to, Some(message.id), key)
             .await
     }
 
@@ -132,24 +151,51 @@ impl Talker {
         };
         match event.event.as_str() {
             "question_asked" => {
-                // Some that expire are left to it.
-                if event.expires_at.is_some() && question_id.0 % 3 == 0 {
-                    return Ok(());
-                }
-                let answer = Answer {
-                    question_id,
-                    answer: format!("answer to {question_id}"),
-                    key: Some(format!("an-{question_id}").parse()?),
+                let query = Query {
+                    asker: event.from,
+                    target: self.name.clone(),
+                    question: event.question,
+                    options: event.options,
+                    multi: event.multi,
+                    expires: event.expires_at.is_some(),
                 };
-                // It may have expired or been taken back by now.
-                let allowed = &[ErrorCode::Conflict];
-                self.try_to(client, &answer, allowed).await?;
+                // Some that expire are left to it.
+                let is_left = query.expires && question_id.0 % 3 == 0;
+                self.ledger.put(question_id, message.id, query);
+                if !is_left {
+                    self.answer(client, question_id).await?;
+                }
             }
             "question_answered" => {
-                let answer = event.answer.unwrap_or_default();
-                self.ledger.ended(question_id, &answer, message.id);
+                let news = News {
+                    message: message.id,
+                    to: self.name.clone(),
+                    question: event.question,
+                    answer: event.answer,
+                };
+                self.ledger.ended(question_id, news);
+            }
+            "question_cancelled" => {
+                self.ledger.withdrawn(question_id, message.id, &self.name);
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Answers with a text that nobody else gives and that belongs to no other question.
+    async fn answer(&self, client: &Client, question_id: QuestionId) -> anyhow::Result<()> {
+        let subject = format!("{} answers {question_id}", self.name);
+        let answer = Answer {
+            question_id,
+            answer: format!("{subject}: {}", phrase::about(&subject)),
+            key: Some(format!("an-{question_id}").parse()?),
+        };
+        // It may have expired or been taken back by now.
+        let allowed = &[ErrorCode::Conflict];
+        if self.try_to(client, &answer, allowed).await?.is_some() {
+            let text = &answer.answer;
+            self.ledger.answered(question_id, &self.name, text);
         }
         Ok(())
     }
@@ -167,7 +213,7 @@ impl Talker {
             60..85 => self.ask(client, &tag, peer, key).await,
             _ => {
                 let remind = Remind {
-                    message: tag.clone(),
+                    message: format!("{tag} {}", phrase::about(&tag)),
                     delay_seconds: Some(self.rng.within(0..4)),
                     at_unix_timestamp: None,
                     key: Some(key),
@@ -175,7 +221,7 @@ impl Talker {
                 // The limit of reminders may be reached.
                 let allowed = &[ErrorCode::LimitReached];
                 if self.try_to(client, &remind, allowed).await?.is_some() {
-                    self.ledger.set(&tag);
+                    self.ledger.set(&self.name, &remind.message);
                 }
                 Ok(())
             }
@@ -193,12 +239,18 @@ impl Talker {
     ) -> anyhow::Result<()> {
         let send = Send {
             to,
-            body: format!("{tag} {depth}"),
+            body: format!("{tag} {depth} {}", phrase::about(tag)),
             in_reply_to,
             key: Some(key),
         };
         let sent = client.call_idempotent(&send, PATIENCE).await?;
-        self.ledger.said(tag, sent.message_id);
+        let words = Words {
+            from: self.name.clone(),
+            to: send.to,
+            body: send.body,
+            in_reply_to,
+        };
+        self.ledger.said(sent.message_id, words);
         Ok(())
     }
 
@@ -211,12 +263,13 @@ impl Talker {
         key: SendKey,
     ) -> anyhow::Result<()> {
         let expires = self.rng.percent(50);
+        let options = (0..self.rng.within(0..4)).map(|n| phrase::about(&format!("{tag}/{n}")));
         let ask = Ask {
-            question: format!("{tag}?"),
-            options: Vec::new(),
-            multi: false,
+            question: format!("{tag}? {}", phrase::about(tag)),
+            options: options.collect(),
+            multi: self.rng.percent(50),
             ttl_seconds: expires.then(|| 1 + u32::try_from(self.rng.within(0..4)).unwrap_or(0)),
-            to: Some(to),
+            to: Some(to.clone()),
             wait: false,
             key: Some(key),
         };
@@ -226,7 +279,15 @@ impl Talker {
         let Some(asked) = asked else {
             return Ok(());
         };
-        self.ledger.asked(asked.question_id);
+        let query = Query {
+            asker: self.name.clone(),
+            target: to,
+            question: ask.question,
+            options: ask.options,
+            multi: ask.multi,
+            expires,
+        };
+        self.ledger.asked(asked.question_id, query);
         if self.rng.percent(10) {
             let cancel = CancelLooseEnd {
                 row: LooseEndId::Question {
@@ -235,7 +296,10 @@ impl Talker {
                 key: Some(format!("ca-{}", asked.question_id).parse()?),
             };
             // It may have been answered by now.
-            self.try_to(client, &cancel, &[ErrorCode::Conflict]).await?;
+            let taken_back = self.try_to(client, &cancel, &[ErrorCode::Conflict]).await?;
+            if taken_back.is_some() {
+                self.ledger.cancelled(asked.question_id, &self.name);
+            }
         }
         Ok(())
     }
