@@ -3,8 +3,8 @@
 #
 # Missing Debian/Ubuntu packages are installed when we are root or sudo asks for no password, missing
 # cargo tools with `cargo install`. What cannot be installed is printed as one command line, with exit
-# code 1. Silent and quick when nothing is missing. A Rust toolchain is never fetched: whose it is and
-# where it comes from is the user's choice.
+# code 1; without apt-get, packages are named instead. Silent and quick when nothing is missing. A Rust
+# toolchain is never fetched: whose it is and where it comes from is the user's choice.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -36,7 +36,8 @@ as_root=()    # prefix that makes a command run as root
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 have() { command -v "$1" >/dev/null 2>&1; }
-need() { have "$1" || packages+=("$2"); }
+# Two purposes may need the same program: its package is named once.
+need() { have "$1" || [[ " ${packages[*]} " == *" $2 "* ]] || packages+=("$2"); }
 
 # A compiler without libc's headers is as good as none, so compile something.
 have_c_compiler() {
@@ -278,10 +279,10 @@ explain() {
 	if ((${#components[@]})); then lines+=("rustup component add ${components[*]}"); fi
 	if ((${#tools[@]})); then lines+=("cargo install --locked ${tools[*]}"); fi
 	if ((${#engines[@]})); then
-		lines+=("npm install --force --ignore-scripts --no-save --prefix $claude_dir ${engines[*]}")
+		lines+=("npm install --force --ignore-scripts --no-save --prefix ${claude_dir@Q} ${engines[*]}")
 	fi
 	if ((${#mcp_tools[@]})); then
-		lines+=("npm install --force --ignore-scripts --no-save --prefix $mcp_tools_dir ${mcp_tools[*]}")
+		lines+=("npm install --force --ignore-scripts --no-save --prefix ${mcp_tools_dir@Q} ${mcp_tools[*]}")
 	fi
 	((${#lines[@]})) || return 0
 	line=$(printf ' && %s' "${lines[@]}")
