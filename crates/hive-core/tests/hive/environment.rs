@@ -1,9 +1,11 @@
 //! Directories, ports and files that are not as they should be: a clear word, never silent loss.
 
 use std::{
+    collections::BTreeSet,
+    ffi::OsString,
     fs::{self, Permissions},
     net::TcpListener,
-    os::unix::fs::{PermissionsExt, chown},
+    os::unix::fs::{MetadataExt, PermissionsExt, chown},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -27,51 +29,89 @@ fn mode(path: impl AsRef<Path>) -> u32 {
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// A copy of the binary where nobody can run it, and a root of theirs.
-fn nobodys_place() -> (TempDir, PathBuf, PathBuf) {
-    let dir = tempfile::tempdir().unwrap();
-    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
-    let (binary, root) = (dir.path().join("hive-c0re"), dir.path().join("root"));
-    fs::hard_link(BINARY, &binary)
-        .or_else(|_| fs::copy(BINARY, &binary).map(|_| ()))
-        .unwrap();
-    fs::create_dir(&root).unwrap();
-    chown(&root, Some(NOBODY), Some(NOBODY)).unwrap();
-    (dir, binary, root)
+/// Where a user who is not root has a directory of their own, and a binary that they can run.
+struct UsersPlace {
+    _dir: TempDir,
+    binary: PathBuf,
+    root: PathBuf,
 }
 
-fn as_nobody(binary: &Path) -> Command {
-    let nobody = NOBODY.to_string();
-    let mut command = Command::new("setpriv");
-    command
-        .args([
-            "--reuid",
-            &nobody,
-            "--regid",
-            &nobody,
-            "--clear-groups",
-            "--",
-        ])
-        .arg(binary);
-    command
+impl UsersPlace {
+    /// Whoever runs the tests is such a user, or can act as one.
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        fs::create_dir(&root).unwrap();
+        let mut binary = PathBuf::from(BINARY);
+        if is_root() {
+            fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+            binary = dir.path().join("hive-c0re");
+            fs::hard_link(BINARY, &binary)
+                .or_else(|_| fs::copy(BINARY, &binary).map(|_| ()))
+                .unwrap();
+            chown(&root, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        Self {
+            _dir: dir,
+            binary,
+            root,
+        }
+    }
+
+    /// The binary, run by that user.
+    fn command(&self) -> Command {
+        if !is_root() {
+            return Command::new(&self.binary);
+        }
+        let nobody = NOBODY.to_string();
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--reuid", &nobody, "--regid", &nobody])
+            .args(["--clear-groups", "--"])
+            .arg(&self.binary);
+        command
+    }
+}
+
+/// A directory that belongs to another user than this one; as root, who owns them all, a new one.
+fn somebody_elses(new: &TempDir) -> PathBuf {
+    if is_root() {
+        chown(new.path(), Some(NOBODY), None).unwrap();
+        return new.path().to_owned();
+    }
+    let own = rustix::process::geteuid().as_raw();
+    let is_anothers = |dir: &PathBuf| fs::metadata(dir).unwrap().uid() != own;
+    ["/usr", "/", "/proc"]
+        .map(PathBuf::from)
+        .into_iter()
+        .find(is_anothers)
+        .unwrap()
+}
+
+fn names(dir: &Path) -> BTreeSet<OsString> {
+    fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect()
 }
 
 #[test]
 fn a_root_that_belongs_to_somebody_else_is_refused() {
-    if !is_root() {
-        return;
-    }
-    let dir = tempfile::tempdir().unwrap();
-    chown(dir.path(), Some(NOBODY), None).unwrap();
-    let said = refused(dir.path());
-    for word in ["65534", "uid 0", "--root"] {
+    let new = tempfile::tempdir().unwrap();
+    let root = somebody_elses(&new);
+    let before = names(&root);
+    let said = refused(&root);
+    let owner = fs::metadata(&root).unwrap().uid();
+    let own = rustix::process::geteuid().as_raw();
+    assert_ne!(owner, own);
+    for word in [
+        &format!("belongs to uid {owner}"),
+        &format!("runs as uid {own}"),
+        "--root",
+    ] {
         assert!(said.stderr.contains(word), "{word}: {}", said.stderr);
     }
-    assert_eq!(
-        fs::read_dir(dir.path()).unwrap().count(),
-        0,
-        "nothing was made there"
-    );
+    assert_eq!(names(&root), before, "nothing was made there");
 }
 
 #[test]
@@ -89,15 +129,12 @@ fn a_root_that_everybody_can_write_is_refused() {
 
 #[test]
 fn a_read_only_root_is_refused() {
-    if !is_root() {
-        return;
-    }
-    let (_dir, binary, root) = nobodys_place();
-    fs::set_permissions(&root, Permissions::from_mode(0o555)).unwrap();
-    let said = refused_as(&root, &mut as_nobody(&binary));
+    let place = UsersPlace::new();
+    fs::set_permissions(&place.root, Permissions::from_mode(0o555)).unwrap();
+    let said = refused_as(&place.root, &mut place.command());
     assert!(said.stderr.contains("ermission denied"), "{}", said.stderr);
     assert!(
-        said.stderr.contains(root.to_str().unwrap()),
+        said.stderr.contains(place.root.to_str().unwrap()),
         "{}",
         said.stderr
     );
@@ -105,20 +142,20 @@ fn a_read_only_root_is_refused() {
 
 #[test]
 fn c2_the_hive_runs_as_any_user() {
-    if !is_root() {
-        return;
-    }
-    let (_dir, binary, root) = nobodys_place();
-    let _daemon = Daemon::start_as(&root, &mut as_nobody(&binary));
+    let place = UsersPlace::new();
+    let _daemon = Daemon::start_as(&place.root, &mut place.command());
     let spawned = run(
-        as_nobody(&binary)
+        place
+            .command()
             .arg("--root")
-            .arg(&root)
+            .arg(&place.root)
             .args(["spawn", "ada", "--runtime", "none"]),
         "",
     );
     assert_eq!(spawned.code, 0, "{}", spawned.stderr);
-    ok(Peer::connect(&root.join("run/agents/ada/mcp.sock")).ask(&json!({"cmd":"status"})));
+    let socket = place.root.join("run/agents/ada/mcp.sock");
+    ok(Peer::connect(&socket).ask(&json!({"cmd":"status"})));
+    assert_ne!(fs::metadata(socket).unwrap().uid(), 0);
 }
 
 #[tokio::test]
