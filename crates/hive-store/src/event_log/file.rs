@@ -33,9 +33,9 @@ pub(super) const RESERVE: i64 = 1 << 20;
 /// what it holds.
 const PAGE_SIZE: i64 = 16384;
 
-/// With so many pages in the WAL it is moved into the file. A page that is written again and again
+/// With so much in the WAL it is moved into the file. A page that is written again and again
 /// meanwhile, as those that say who is mentioned are, is moved once.
-const CHECKPOINT_PAGES: i64 = 750;
+const CHECKPOINT_BYTES: i64 = 12 << 20;
 
 /// "hivE": a file with another id is none of ours.
 const APPLICATION_ID: i64 = 0x6869_7645;
@@ -172,6 +172,12 @@ pub(super) fn checkpoint(connection: &Connection) -> rusqlite::Result<()> {
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
+/// Has SQLite do so by itself, seldom. It counts in pages, whose size an older file chose.
+fn checkpoint_seldom(connection: &Connection) -> rusqlite::Result<()> {
+    let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_BYTES / page.max(1))
+}
+
 /// The path of the file's WAL.
 pub(super) fn wal_path(path: &Path) -> PathBuf {
     with_suffix(path, "-wal")
@@ -213,6 +219,7 @@ fn try_open(path: &Path, busy: Duration) -> Result<LogFile, Trouble> {
     } else {
         upgrade(&mut connection).map_err(sqlite)?;
     }
+    checkpoint_seldom(&connection).map_err(sqlite)?;
     let mut head = load(&connection).map_err(sqlite)?;
     if !is_plausible(&head) {
         return Err(Trouble::Damaged("its numbers contradict each other".into()));
@@ -238,7 +245,6 @@ pub(super) fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connectio
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "page_size", PAGE_SIZE)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)
 }
@@ -334,4 +340,31 @@ pub(super) fn record_gap(connection: &Connection, first: i64, last: i64) -> rusq
             .execute(params![first, last])?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wal_grows_as_long_whatever_the_pages_of_the_file() {
+        for page in [4096, PAGE_SIZE] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("events.db");
+            let mut old = Connection::open(&path).unwrap();
+            old.pragma_update(None, "page_size", page).unwrap();
+            create(&mut old, 1).unwrap();
+            drop(old);
+
+            let file = open(&path, Duration::ZERO).unwrap();
+            assert_eq!(file.opening, Opening::Resumed);
+            let [pages, bytes] = ["wal_autocheckpoint", "page_size"].map(|name| {
+                let value = file
+                    .connection
+                    .pragma_query_value(None, name, |row| row.get(0));
+                value.unwrap_or(0_i64)
+            });
+            assert_eq!((bytes, pages * bytes), (page, CHECKPOINT_BYTES));
+        }
+    }
 }
