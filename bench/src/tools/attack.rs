@@ -1,5 +1,6 @@
 //! What an agent that attacks its own socket costs another agent: the time of a `send` of the other,
-//! quiet and under attack. The attacker is a process that runs for half of the time.
+//! quiet, beside a crowd of connections that say nothing, and under attack. The attacker is a process
+//! that runs for half of the time.
 
 use std::{
     io::{Read as _, Write as _},
@@ -15,7 +16,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use hive_testkit::hive::TestHive;
+use hive_testkit::hive::{Options, TestHive};
 use hive_wire::{agent::Send, client::Client};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -29,24 +30,42 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// For the attack to be in full swing.
 const SETTLE: Duration = Duration::from_secs(1);
 
+/// Agents whose sockets are full of connections that say nothing, and how many each has.
+const CROWD: [&str; 10] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9"];
+const SEATS: usize = 1_000;
+
 #[derive(Debug, Serialize)]
 pub(super) struct Attack {
     pub(super) sends: u32,
     pub(super) quiet: Percentiles,
+    /// Connections that were open all the while, and idle.
+    pub(super) idle_connections: usize,
+    pub(super) crowded: Percentiles,
+    /// The ratio of the 99th percentiles, crowded to quiet.
+    pub(super) crowded_ratio: f64,
     pub(super) attacked: Percentiles,
-    /// The ratio of the 99th percentiles.
+    /// The ratio of the 99th percentiles, under attack to quiet.
     pub(super) ratio: f64,
 }
 
 pub(super) async fn run(sends: u32) -> Result<Attack> {
-    let hive = TestHive::start().await?;
-    for agent in ["ada", "bob", "eve"] {
+    let options = Options {
+        config: format!("[hive]\nroot_agent = \"\"\n[limits]\nconnections_per_agent = {SEATS}\n"),
+        ..Options::default()
+    };
+    let hive = TestHive::start_with(options).await?;
+    for agent in ["ada", "bob", "eve"].iter().chain(&CROWD) {
         hive.spawn_agent(agent).await?;
     }
     let ada = hive.agent_client("ada");
     // The first ones make the connection and the pages warm.
     measure(&ada, 20).await?;
     let quiet = measure(&ada, sends).await?;
+    let crowd = crowd(&hive)?;
+    tokio::time::sleep(SETTLE).await;
+    let crowded = measure(&ada, sends).await?;
+    let idle_connections = crowd.len();
+    drop(crowd);
     let attacker = Attacker::start(&hive.agent_socket("eve"))?;
     tokio::time::sleep(SETTLE).await;
     let attacked = measure(&ada, sends).await?;
@@ -54,9 +73,33 @@ pub(super) async fn run(sends: u32) -> Result<Attack> {
     Ok(Attack {
         sends,
         quiet,
+        idle_connections,
+        crowded,
+        crowded_ratio: crowded.p99_us / quiet.p99_us,
         attacked,
         ratio: attacked.p99_us / quiet.p99_us,
     })
+}
+
+/// As many connections as the crowd may have, each of them one that the daemon answered.
+fn crowd(hive: &TestHive) -> Result<Vec<UnixStream>> {
+    let mut crowd = Vec::with_capacity(CROWD.len() * SEATS);
+    for agent in CROWD {
+        let socket = hive.agent_socket(agent);
+        for _ in 0..SEATS {
+            let mut stream = UnixStream::connect(&socket)?;
+            stream.write_all(b"{\"cmd\":\"status\"}\n")?;
+            let mut answer = [0; 4_096];
+            let read = stream.read(&mut answer)?;
+            ensure!(
+                answer[..read].starts_with(b"{\"ok\":true"),
+                "{agent} is turned away: {}",
+                String::from_utf8_lossy(&answer[..read])
+            );
+            crowd.push(stream);
+        }
+    }
+    Ok(crowd)
 }
 
 async fn measure(ada: &Client, sends: u32) -> Result<Percentiles> {

@@ -33,7 +33,12 @@ pub(super) fn print(results: &ToolsResults) {
     );
     let attack = &results.attack;
     println!("\n{:<24} {:>9} {:>9}", "another's send, µs", "p50", "p99");
-    for (what, latency) in [("quiet", attack.quiet), ("under attack", attack.attacked)] {
+    let crowded = format!("{} idle beside it", attack.idle_connections);
+    for (what, latency) in [
+        ("quiet", attack.quiet),
+        (&crowded, attack.crowded),
+        ("under attack", attack.attacked),
+    ] {
         println!(
             "  {what:<22} {:>9.1} {:>9.1}",
             latency.p50_us, latency.p99_us

@@ -85,6 +85,11 @@ impl ToolsResults {
                 Some(self.waiting.cpu_percent),
             ),
             target(
+                "p99 of an agent's send beside 10,000 idle connections: × quiet",
+                Bound::AtMost(3.0),
+                Some(self.attack.crowded_ratio),
+            ),
+            target(
                 "p99 of another agent's send under attack: × quiet",
                 Bound::AtMost(3.0),
                 Some(self.attack.ratio),
