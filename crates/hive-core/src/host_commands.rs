@@ -10,6 +10,7 @@ mod dead;
 pub(crate) mod destroy;
 mod discard;
 mod events;
+mod fitting;
 mod history;
 pub(crate) mod inbox;
 pub(crate) mod info;

@@ -52,7 +52,7 @@ pub use mail::AtOnce;
 pub use open::{MIGRATIONS, Options, open};
 pub use permissions::Permissions;
 pub use questions::{NewQuestion, QuestionEnd};
-pub use readers::{Counts, HistoryQuery, Page, Readers};
+pub use readers::{Counts, HistoryQuery, MAX_ROWS, Page, Readers};
 pub use reminders::Reminder;
 pub use reports::{StatusLine, TOTAL_DAYS};
 pub use retention::{Pruned, Retention};

@@ -9,8 +9,8 @@ use common::{Hive, agent, at};
 use hive_store::{
     Mail, NewMessage, Refusal,
     sqlite::{
-        AgentRecord, ApprovalState, Firing, NewApproval, NewQuestion, NewSchedule, Permissions,
-        QuestionEnd, Run, Tx, Wanted,
+        AgentRecord, ApprovalState, Firing, MAX_ROWS, NewApproval, NewQuestion, NewSchedule,
+        Permissions, QuestionEnd, Run, Tx, Wanted,
     },
 };
 use hive_wire::{
@@ -222,6 +222,21 @@ fn open_questions_are_those_asked_and_those_owed() {
     assert_eq!(hive.readers().counts().unwrap().questions, 3);
     let all: Vec<_> = hive.readers().questions(true).unwrap();
     assert!(all.is_sorted_by_key(|row| row.question_id) && all.len() == 4);
+}
+
+#[test]
+fn of_too_many_questions_the_oldest_open_ones_are_listed_and_the_newest_of_all() {
+    let most = MAX_ROWS as usize + 1;
+    let mut hive = Hive::new();
+    let asked: Vec<_> = (0..most + 2)
+        .map(|_| ask(&mut hive, "ada", "bob", None))
+        .collect();
+    let listed = |all| -> Vec<QuestionId> {
+        let rows = hive.readers().questions(all).unwrap();
+        rows.into_iter().map(|row| row.question_id).collect()
+    };
+    assert_eq!(listed(false), asked[..most]);
+    assert_eq!(listed(true), asked[2..]);
 }
 
 #[test]

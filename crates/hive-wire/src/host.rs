@@ -474,7 +474,8 @@ pub struct Questions {
 pub struct QuestionList {
     /// One row each, as many as fit into a line.
     pub questions: Vec<QuestionRow>,
-    /// True when there are more: they show once some of these are answered.
+    /// True when there are more: of those that wait later ones, which show once some of these are
+    /// answered; of all of them, earlier ones.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more: bool,
 }

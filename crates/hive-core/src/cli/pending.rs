@@ -47,7 +47,11 @@ impl PendingArgs {
             show(row, out)?;
         }
         if list.more {
-            out.note("there are more; they show when some of these are settled");
+            out.note(if self.all {
+                "there are older ones, which are not shown"
+            } else {
+                "there are more; they show when some of these are settled"
+            });
         }
         if list
             .approvals

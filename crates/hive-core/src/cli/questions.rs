@@ -32,6 +32,13 @@ impl QuestionsArgs {
             return Ok(());
         }
         out.table(&table(&list))?;
+        if list.more {
+            out.note(if self.all {
+                "there are older ones, which are not shown"
+            } else {
+                "there are more; they show when some of these are answered"
+            });
+        }
         if list.questions.iter().any(|row| row.answer.is_none()) {
             out.note("answer with `hive-c0re answer ID TEXT`");
         }

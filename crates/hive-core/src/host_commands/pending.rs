@@ -8,11 +8,8 @@ use hive_wire::{
     text,
 };
 
-use super::Host;
+use super::{Host, fitting};
 use crate::approvals;
-
-/// How many bytes of texts a list has, so that it fits into one line.
-const LIST_BYTES: usize = 768 * 1024;
 
 pub(crate) async fn run(host: Arc<Host>, command: Pending) -> Result<ApprovalList, WireError> {
     approvals::fail_orphans(&host).await?;
@@ -26,14 +23,7 @@ pub(crate) async fn run(host: Arc<Host>, command: Pending) -> Result<ApprovalLis
         })
         .await?;
     let mut rows: Vec<ApprovalRow> = rows.into_iter().filter_map(approvals::row).collect();
-    let mut bytes = 0;
-    let fitting = rows.iter().take_while(|row| {
-        bytes += size(row);
-        bytes <= LIST_BYTES
-    });
-    let fitting = fitting.count().max(1);
-    let more = fitting < rows.len();
-    rows.truncate(fitting);
+    let more = fitting::cut(&mut rows, size);
     Ok(ApprovalList {
         approvals: rows,
         more,

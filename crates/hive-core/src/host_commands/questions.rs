@@ -8,23 +8,20 @@ use hive_wire::{
     text,
 };
 
-use super::Host;
-
-/// How many bytes of texts a list has, so that it fits into one line.
-const LIST_BYTES: usize = 768 * 1024;
+use super::{Host, fitting};
 
 pub(super) async fn run(host: Arc<Host>, command: Questions) -> Result<QuestionList, WireError> {
     let mut questions = host
         .read(move |readers| readers.questions(command.all))
         .await?;
-    let mut bytes = 0;
-    let fitting = questions.iter().take_while(|row| {
-        bytes += size(row);
-        bytes <= LIST_BYTES
-    });
-    let fitting = fitting.count().max(1);
-    let more = fitting < questions.len();
-    questions.truncate(fitting);
+    // Of those that wait the oldest are kept, of all the newest.
+    if command.all {
+        questions.reverse();
+    }
+    let more = fitting::cut(&mut questions, size);
+    if command.all {
+        questions.reverse();
+    }
     Ok(QuestionList { questions, more })
 }
 

@@ -220,15 +220,12 @@ impl Tx<'_> {
 }
 
 pub(super) fn list(conn: &Connection, all: bool, limit: u32) -> rusqlite::Result<Vec<QuestionRow>> {
-    // The newest, shown oldest first.
-    // Two texts: in the order of ids, SQLite would walk every question there ever was for the few
-    // that are open.
-    let which = if all {
-        "ORDER BY id"
+    // In the order of ids, SQLite would walk every question there ever was for the few that are open.
+    let sql = if all {
+        format!("SELECT * FROM ({COLUMNS} ORDER BY id DESC LIMIT ?1) ORDER BY id")
     } else {
-        "WHERE answer IS NULL ORDER BY +id"
+        format!("{COLUMNS} WHERE answer IS NULL ORDER BY +id LIMIT ?1")
     };
-    let sql = format!("SELECT * FROM ({COLUMNS} {which} DESC LIMIT ?1) ORDER BY id");
     conn.prepare_cached(&sql)?
         .query_map([limit], row_from)?
         .collect()

@@ -41,8 +41,9 @@ pub(super) use receipts;
 const IDLE_CONNECTIONS: usize = 4;
 /// What is shown of a body that is not the one that was written.
 const DAMAGED_BODY: &str = "[this message is damaged on disk: its checksum does not match]";
-/// The most rows any listing returns.
-const MAX_ROWS: u32 = 1_000;
+/// The most rows of a listing. Those that say no more about themselves return one further, so that
+/// whoever lists them can tell that there are more.
+pub const MAX_ROWS: u32 = 1_000;
 
 /// How many bytes of bodies a page has, so that it fits into one line of the wire.
 const PAGE_BYTES: usize = 768 * 1024;
@@ -281,12 +282,12 @@ impl Readers {
         self.with(super::agents::living)
     }
 
-    /// Questions, oldest first.
+    /// Questions, oldest first: the oldest of those that wait for an answer, or the newest of all.
     ///
     /// # Errors
     /// Those of SQLite.
     pub fn questions(&self, all: bool) -> rusqlite::Result<Vec<QuestionRow>> {
-        self.with(|conn| questions::list(conn, all, MAX_ROWS))
+        self.with(|conn| questions::list(conn, all, MAX_ROWS + 1))
     }
 
     /// Schedules, the next to fire first.
@@ -302,7 +303,7 @@ impl Readers {
     /// # Errors
     /// Those of SQLite.
     pub fn pending_approvals(&self) -> rusqlite::Result<Vec<Approval>> {
-        self.with(|conn| approvals::pending(conn, MAX_ROWS))
+        self.with(|conn| approvals::pending(conn, MAX_ROWS + 1))
     }
 
     /// All approvals, newest first.
@@ -310,7 +311,7 @@ impl Readers {
     /// # Errors
     /// Those of SQLite.
     pub fn approvals(&self) -> rusqlite::Result<Vec<Approval>> {
-        self.with(|conn| approvals::newest(conn, MAX_ROWS))
+        self.with(|conn| approvals::newest(conn, MAX_ROWS + 1))
     }
 
     /// What the operator granted, and when; agents that are not there have the defaults.
