@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::{
     daemon::refused,
     http::{address, get, status},
-    peer::{Doors, Peer, code, hive_with, ok},
+    peer::{Doors, Peer, code, eventually, hive_with, ok},
     web::Page,
 };
 
@@ -214,6 +214,9 @@ async fn c3_a_full_disk_refuses_work_and_loses_none() {
     the_operator_is_told(&hive);
 
     ballast.drop_it();
+    eventually("the hive is ready again", || {
+        probe(&hive, "/readyz").0 == 200
+    });
     for sender in SENDERS {
         let id = hive.send(sender, "bob", "after");
         heard.kept.insert(id, "after".to_owned());
@@ -224,6 +227,13 @@ async fn c3_a_full_disk_refuses_work_and_loses_none() {
     heard.kept.remove(&first);
     hive.restart().await.unwrap();
     assert_same(&drain(&hive), &heard.kept);
+}
+
+/// The status of an open path, and what was answered.
+fn probe(hive: &TestHive, path: &str) -> (u16, String) {
+    let address = address(hive);
+    let answer = get(&address, path, &[&format!("Host: {address}")]);
+    (status(&answer), answer)
 }
 
 /// On a full disk: the command line, the page and `doctor` say so, and the daemon is well.
@@ -241,9 +251,10 @@ fn the_operator_is_told(hive: &TestHive) {
     let (status_code, reply) = page.post("/api/send", &body);
     assert_eq!(status_code, 507, "{reply}");
 
-    let address = address(hive);
-    let health = get(&address, "/healthz", &[&format!("Host: {address}")]);
-    assert_eq!(status(&health), 200);
+    assert_eq!(probe(hive, "/healthz").0, 200);
+    let (ready, why_not) = probe(hive, "/readyz");
+    assert_eq!(ready, 503);
+    assert!(why_not.ends_with("the disk is full\n"), "{why_not}");
     assert_eq!(
         hive.cli_json(&["list"])["agents"].as_array().unwrap().len(),
         AGENTS.len()

@@ -163,6 +163,16 @@ impl Up {
     }
 }
 
+/// A test that failed leaves nothing running.
+impl Drop for Up {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            signal(self.child.id().cast_signed(), Signal::TERM);
+            self.child.wait().ok();
+        }
+    }
+}
+
 fn signal(pid: i32, signal: Signal) {
     // It may have ended by itself.
     kill_process(Pid::from_raw(pid).unwrap(), signal).ok();

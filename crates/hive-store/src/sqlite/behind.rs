@@ -32,8 +32,9 @@ struct State {
     /// Those of the last that SQLite has synced, and of the last that it is to sync.
     synced: i64,
     sync_up_to: i64,
-    /// How often SQLite found no room to commit.
+    /// How often SQLite found no room to commit, and whether it was so the last time.
     without_room: u64,
+    is_out_of_room: bool,
     /// Whether a reader waits.
     is_asked: bool,
     /// Whether the thread that settles is to end.
@@ -73,6 +74,7 @@ impl Behind {
     pub(super) fn committed(&self, number: i64) {
         let mut state = self.lock();
         state.committed = number;
+        state.is_out_of_room = false;
         state.durable = state.durable.max(number);
         self.is_behind
             .store(state.committed < state.durable, Ordering::Release);
@@ -82,8 +84,16 @@ impl Behind {
 
     /// SQLite found no room to commit: who waits for it may wait for long.
     pub(super) fn has_no_room(&self) {
-        self.lock().without_room += 1;
+        let mut state = self.lock();
+        state.without_room += 1;
+        state.is_out_of_room = true;
+        drop(state);
         self.caught_up.notify_all();
+    }
+
+    /// Whether SQLite has found no room to commit since it last did.
+    pub(super) fn is_out_of_room(&self) -> bool {
+        self.lock().is_out_of_room
     }
 
     /// SQLite has synced everything up to this group.

@@ -282,6 +282,12 @@ impl Readers {
         self.with(super::agents::living)
     }
 
+    /// Whether what was acknowledged is in the redo journal alone because the disk is full. It is tried
+    /// again every second.
+    pub fn is_disk_full(&self) -> bool {
+        self.behind.is_out_of_room()
+    }
+
     /// Questions, oldest first: the oldest of those that wait for an answer, or the newest of all.
     ///
     /// # Errors
