@@ -1,7 +1,7 @@
 // Ctrl/⌘-K: go anywhere by typing. `?` shows the keys, `/` goes to the filter.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 export interface Choice {
   label: string;
@@ -51,7 +51,8 @@ export function Palette({ choices }: { choices: Choice[] }) {
     window.addEventListener("keydown", key);
     return () => window.removeEventListener("keydown", key);
   }, []);
-  useEffect(() => input.current?.focus(), [open.value]);
+  // Before the next key comes: whoever opens it types on.
+  useLayoutEffect(() => input.current?.focus(), [open.value]);
 
   if (open.value === "no") return null;
   if (open.value === "keys") {
