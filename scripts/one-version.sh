@@ -2,6 +2,8 @@
 # One version of each dependency: what stands twice in the tree must be a skip of deny.toml, with its
 # reason. For machines without cargo-deny, which checks the same and more.
 set -euo pipefail
+# Names are in the same order with their versions and without.
+export LC_ALL=C
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

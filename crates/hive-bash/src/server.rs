@@ -46,7 +46,9 @@ pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
         .recursive(true)
         .mode(0o700)
         .create(dir)?;
-    remove_leftovers(dir)?;
+    if let Err(error) = remove_leftovers(dir) {
+        tracing::warn!(%error, dir = %dir.display(), "cannot remove what killed daemons left");
+    }
     // With `/s` no longer than `bash.sock`: paths of sockets are short.
     let private = tempfile::Builder::new()
         .prefix(PRIVATE)

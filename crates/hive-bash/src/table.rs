@@ -163,7 +163,15 @@ impl Table {
                 .hint("wait until one has ended, or end one with kill"));
         }
         let last = tasks.last_key_value().map_or(0, |(last, _)| last.0);
-        let id = TaskId(last.max(self.unreadable) + 1);
+        let id = last.max(self.unreadable).checked_add(1).map(TaskId);
+        let id = id.ok_or_else(|| {
+            let what = format!(
+                "a record in {} has the largest number there is",
+                self.dir.display()
+            );
+            WireError::new(ErrorCode::Storage, what)
+                .hint("remove that file and start the bash daemon again")
+        })?;
         let record = Record::new(id, run.script.clone(), run.timeout_secs);
         self.save(&record).map_err(|error| {
             WireError::new(
@@ -503,6 +511,21 @@ mod tests {
         // Nor is it overwritten by a task with its number.
         assert_eq!(table.create(&run("b")).unwrap().id, TaskId(10));
         assert_eq!(fs::read(tasks.join("7.json")).unwrap(), b"{");
+    }
+
+    #[tokio::test]
+    async fn a_record_with_the_largest_number_overwrites_none() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(open(dir.path()));
+        let tasks = dir.path().join("bash-tasks");
+        fs::write(tasks.join(format!("{}.json", u64::MAX)), "{").unwrap();
+        let refused = open(dir.path()).create(&run("a")).unwrap_err();
+        assert!(refused.message.contains("largest number"), "{refused:?}");
+        assert_eq!(
+            fs::read_dir(tasks).unwrap().count(),
+            1,
+            "nothing was written"
+        );
     }
 
     #[tokio::test]

@@ -9,7 +9,7 @@ use hive_wire::{
 };
 use serde_json::json;
 
-use crate::bench::{Bench, hive, news};
+use crate::bench::{Bench, PATIENCE, hive, news};
 
 async fn ack(hive: &TestHive, turn: &str, ids: &[MessageId]) {
     let ack = AckTurn {
@@ -86,7 +86,11 @@ async fn b4_b6_a_running_task_is_among_the_loose_ends_that_the_host_tells() {
     bash.ok("run", json!({"cmd": cmd, "wait_seconds": 0})).await;
     bench.pid_in("shell").await;
     // The shell may be ahead of the word that it has started.
-    while bash.ok("status", json!({"id": 1})).await.0["status"] != "running" {}
+    tokio::time::timeout(PATIENCE, async {
+        while bash.ok("status", json!({"id": 1})).await.0["status"] != "running" {}
+    })
+    .await
+    .expect("it runs");
     let open = loose_ends(&hive).await;
     let [LooseEnd::Task { label, text, .. }] = &open[..] else {
         panic!("{open:?}");
@@ -97,9 +101,13 @@ async fn b4_b6_a_running_task_is_among_the_loose_ends_that_the_host_tells() {
     // Once the agent has seen how it ended, it is closed.
     std::fs::write(bench.state().join("go"), "").unwrap();
     bash.ended(&json!(1)).await;
-    while !loose_ends(&hive).await.is_empty() {
-        tokio::task::yield_now().await;
-    }
+    tokio::time::timeout(PATIENCE, async {
+        while !loose_ends(&hive).await.is_empty() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("what was seen is closed");
 }
 
 async fn loose_ends(hive: &TestHive) -> Vec<LooseEnd> {
