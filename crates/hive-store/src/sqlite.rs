@@ -113,7 +113,7 @@ pub enum StoreError {
         known: u32,
     },
     /// The disk is full; the group was undone and the store can be used again.
-    #[error("the disk is full; nothing of this group was kept")]
+    #[error("the disk is full")]
     DiskFull,
     /// A file or directory cannot be used.
     #[error("{path}: {source}")]

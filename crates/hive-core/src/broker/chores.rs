@@ -42,7 +42,7 @@ enum Chore {
     Prune,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Chores {
     retention: Retention,
     unindexed: u64,

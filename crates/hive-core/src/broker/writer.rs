@@ -333,8 +333,13 @@ impl Work {
     }
 
     fn do_chore(&mut self) -> Result<(), StoreError> {
+        let before = self.chores.clone();
         let chores = &mut self.chores;
         let outcome = self.parts.store.one(Timestamp::now(), |tx| chores.step(tx));
+        if outcome.is_err() {
+            // Nothing of it was kept.
+            self.chores = before;
+        }
         if !matches!(outcome, Ok(Ok(()))) {
             self.chores.postpone(Instant::now());
         }
@@ -368,9 +373,12 @@ impl Work {
 
 /// A failed commit, as the wire says it.
 fn failure(error: &StoreError) -> WireError {
-    let code = match error {
-        StoreError::DiskFull => ErrorCode::DiskFull,
-        _ => ErrorCode::Storage,
+    let (code, what) = match error {
+        StoreError::DiskFull => (
+            ErrorCode::DiskFull,
+            format!("{error}; nothing of this was kept"),
+        ),
+        _ => (ErrorCode::Storage, error.to_string()),
     };
-    WireError::new(code, error.to_string()).hint(error.remedy())
+    WireError::new(code, what).hint(error.remedy())
 }

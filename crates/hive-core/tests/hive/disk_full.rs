@@ -53,7 +53,7 @@ fn on_a_small_disk(test: &str) -> bool {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(77) || said.contains("unshare:") {
+    if output.status.code() == Some(77) || !said.contains("running 1 test") {
         eprintln!("SKIPPED {test}: no right to mount a disk: {said}");
         return false;
     }

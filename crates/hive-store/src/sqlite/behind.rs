@@ -86,7 +86,8 @@ impl Behind {
     pub(super) fn has_no_room(&self) {
         let mut state = self.lock();
         state.without_room += 1;
-        state.is_out_of_room = true;
+        // Somebody else may have found room meanwhile.
+        state.is_out_of_room = state.committed < state.durable;
         drop(state);
         self.caught_up.notify_all();
     }
@@ -163,6 +164,10 @@ impl Behind {
             return;
         }
         let mut state = self.lock();
+        if state.is_out_of_room {
+            // It is tried again every second, whoever asks.
+            return;
+        }
         let (wanted, without_room) = (state.durable, state.without_room);
         state.is_asked = true;
         self.is_due.notify_all();

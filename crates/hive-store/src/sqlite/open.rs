@@ -87,6 +87,9 @@ pub(super) struct Limits {
 pub fn open(path: &Path, options: &Options) -> Result<(Store, Readers), StoreError> {
     try_open(path, options).map_err(|error| match error {
         StoreError::Sqlite(error) if is_disk_full(&error) => StoreError::DiskFull,
+        StoreError::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+            StoreError::DiskFull
+        }
         other => other,
     })
 }

@@ -36,7 +36,7 @@ fn in_child(test: &str, wrapper: &[&str], prepare: &str) -> Option<PathBuf> {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    if output.status.code() == Some(77) || said.contains("unshare:") {
+    if output.status.code() == Some(77) || !said.contains("running 1 test") {
         eprintln!("SKIPPED {test}: no right to prepare the disk: {said}");
         return None;
     }

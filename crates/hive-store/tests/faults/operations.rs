@@ -46,7 +46,7 @@ fn an_operation_that_wrote_before_it_was_refused_leaves_the_books_true() {
     group.commit().unwrap();
     let status = same_after_restart(&mut hive);
     assert_eq!((status.unread, status.turn), (3, None));
-    assert!(hive.readers().questions(true).unwrap().is_empty());
+    assert!(hive.readers().questions(true, None).unwrap().is_empty());
 }
 
 #[test]
