@@ -253,11 +253,8 @@ fn quiet_for(config: &Notify) -> Duration {
 /// Everything that waits for the operator now, by what it is.
 async fn waiting(host: &Arc<Host>) -> Result<BTreeMap<String, Item>, WireError> {
     let mut found = BTreeMap::new();
-    let questions = host.read(|readers| readers.questions(false)).await?;
-    for question in questions
-        .into_iter()
-        .filter(|question| question.target == "operator")
-    {
+    let of_operator = |readers: &hive_store::Readers| readers.questions(false, Some("operator"));
+    for question in host.read(of_operator).await? {
         let words = format!("{} asks: {}", question.asker, question.question);
         found.insert(
             format!("q{}", question.question_id),

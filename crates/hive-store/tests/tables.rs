@@ -127,7 +127,7 @@ fn m4_a_question_is_kept_as_it_was_asked() {
     let id = ask(&mut hive, "ada", "operator", Some(99));
     let asked_at = hive.clock;
     hive.crash();
-    let rows = hive.readers().questions(false).unwrap();
+    let rows = hive.readers().questions(false, None).unwrap();
     let row = &rows[0];
     assert_eq!((row.question_id, row.target.as_str()), (id, "operator"));
     assert_eq!(
@@ -160,8 +160,8 @@ fn m5_only_the_target_answers_and_only_once() {
     hive.crash();
     let second = refused(&mut hive, |tx| tx.end_question(id, &answer(&bob, "b")));
     assert!(matches!(second, Refusal::Conflict(_)), "{second}");
-    assert!(hive.readers().questions(false).unwrap().is_empty());
-    assert_eq!(hive.readers().questions(true).unwrap(), [row]);
+    assert!(hive.readers().questions(false, None).unwrap().is_empty());
+    assert_eq!(hive.readers().questions(true, None).unwrap(), [row]);
 }
 
 #[test]
@@ -220,8 +220,17 @@ fn open_questions_are_those_asked_and_those_owed() {
     };
     assert_eq!((count(&mut hive, "ada"), count(&mut hive, "cid")), (1, 2));
     assert_eq!(hive.readers().counts().unwrap().questions, 3);
-    let all: Vec<_> = hive.readers().questions(true).unwrap();
+    let all: Vec<_> = hive.readers().questions(true, None).unwrap();
     assert!(all.is_sorted_by_key(|row| row.question_id) && all.len() == 4);
+    let put_to = |all, target| -> Vec<QuestionId> {
+        let rows = hive.readers().questions(all, Some(target)).unwrap();
+        rows.into_iter().map(|row| row.question_id).collect()
+    };
+    assert_eq!(put_to(false, "bob"), [asked, other]);
+    assert_eq!(
+        (put_to(false, "cid"), put_to(true, "cid")),
+        (vec![], vec![closed])
+    );
 }
 
 #[test]
@@ -232,7 +241,7 @@ fn of_too_many_questions_the_oldest_open_ones_are_listed_and_the_newest_of_all()
         .map(|_| ask(&mut hive, "ada", "bob", None))
         .collect();
     let listed = |all| -> Vec<QuestionId> {
-        let rows = hive.readers().questions(all).unwrap();
+        let rows = hive.readers().questions(all, None).unwrap();
         rows.into_iter().map(|row| row.question_id).collect()
     };
     assert_eq!(listed(false), asked[..most]);
@@ -354,7 +363,7 @@ fn schedules_are_due_moved_on_and_ended() {
     let ids = |rows: &[hive_store::sqlite::Schedule]| -> Vec<ScheduleId> {
         rows.iter().map(|row| row.id).collect()
     };
-    let all = hive.readers().schedules().unwrap();
+    let all = hive.readers().schedules(None).unwrap();
     assert_eq!(ids(&all)[..2], [soon, late]);
     let kept = &all[0].schedule;
     assert_eq!(kept.cron.as_deref(), Some("0 9 * * *"));
@@ -379,7 +388,9 @@ fn schedules_are_due_moved_on_and_ended() {
     assert_eq!((fired.missed, fired.message), (0, Some(MessageId(7))));
     assert_eq!(fired.fired_at, Some(fired_at));
     assert!(hive.run(|tx| tx.due_schedules(100)).is_empty());
-    assert_eq!(hive.readers().schedules().unwrap().len(), 2);
+    assert_eq!(hive.readers().schedules(None).unwrap().len(), 2);
+    let of_ada = hive.readers().schedules(Some(&agent("ada"))).unwrap();
+    assert_eq!(ids(&of_ada), [soon]);
     let other = refused(&mut hive, |tx| {
         tx.cancel_schedule(Some(&agent("bob")), soon)
     });
@@ -390,7 +401,7 @@ fn schedules_are_due_moved_on_and_ended() {
     });
     assert!(matches!(twice, Refusal::NotFound { .. }), "{twice}");
     hive.run(|tx| tx.clear_schedules(&agent("bob")));
-    assert!(hive.readers().schedules().unwrap().is_empty());
+    assert!(hive.readers().schedules(None).unwrap().is_empty());
     assert_eq!(hive.run(|tx| tx.next_schedule()), None);
 }
 

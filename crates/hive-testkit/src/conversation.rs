@@ -149,7 +149,7 @@ async fn settle(
             .iter()
             .map(|agent| agent.unread + agent.inflight)
             .sum();
-        let questions = host.call(&Questions { all: false }).await?.questions;
+        let questions = host.call(&Questions::default()).await?.questions;
         let open = ledger.open();
         if unread == 0 && questions.is_empty() && open.is_empty() {
             return Ok(());

@@ -467,6 +467,9 @@ pub struct Questions {
     /// Also those that are answered, expired or cancelled.
     #[serde(default)]
     pub all: bool,
+    /// Only those that were put to this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
 }
 
 /// Questions, oldest first.

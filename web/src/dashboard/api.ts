@@ -9,7 +9,7 @@ export const hive = {
   state: () => get<HiveState>("/api/state"),
   inbox: () => query<{ messages: Mail[] }>("inbox"),
   ack: (ids: number[]) => command("ack_inbox", { ids }),
-  questions: (all = false) => query<{ questions: Question[] }>("questions", { all }),
+  questions: (of: { all?: boolean; target?: string }) => query<{ questions: Question[] }>("questions", of),
   answer: (question_id: number, answer: string) => command("answer", { question_id, answer }),
   dead: () => query<{ messages: HistoryRow[] }>("dead"),
   redeliver: (message_id: number) => command("redeliver", { message_id }),

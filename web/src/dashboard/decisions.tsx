@@ -17,7 +17,7 @@ export function Decisions() {
   const answered = useSignal<Question[] | undefined>(undefined);
   useEffect(() => {
     hive.approvals(true).catch(absent({ approvals: [] })).then((list) => (decided.value = list.approvals.filter((one) => one.state !== "pending")), complain);
-    hive.questions(true).then((list) => (answered.value = list.questions.filter((one) => one.answer !== null).reverse()), complain);
+    hive.questions({ all: true }).then((list) => (answered.value = list.questions.filter((one) => one.answer !== null).reverse()), complain);
   }, [approvals.value, questions.value]);
   return (
     <>

@@ -51,7 +51,7 @@ const LOADERS: Record<List, () => Promise<void>> = {
     feed.start(found.position);
   },
   inbox: async () => void (inbox.value = (await hive.inbox()).messages),
-  questions: async () => void (questions.value = (await hive.questions()).questions),
+  questions: async () => void (questions.value = (await hive.questions({ target: "operator" })).questions),
   approvals: async () => {
     const found = await hive.approvals().catch(absent({ approvals: [] }));
     approvals.value = found.approvals.filter((one) => one.state === "pending");

@@ -76,13 +76,13 @@ pub const OPTIONS: &[AgentOption] = &[
         "hive_name",
         "text",
         "",
-        "the hive's name in its prompt, instead of hive.toml's",
+        "the hive's name in its prompt, instead of hive.toml's; at most 200 bytes",
     ),
     option(
         "swarm_name",
         "text",
         "",
-        "the swarm's name in its prompt, instead of hive.toml's",
+        "the swarm's name in its prompt, instead of hive.toml's; at most 200 bytes",
     ),
     option(
         "icon",

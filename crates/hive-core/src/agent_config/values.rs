@@ -47,7 +47,7 @@ macro_rules! words {
 words! {
     /// One line of text.
     Line: line;
-    /// A name in a prompt; the harness takes none that is longer.
+    /// A name in a prompt. The harness takes 200 characters; bytes are what Nix can count too.
     Name: |text| {
         line(text)?;
         refuse_unless(text.len() <= 200, text, "has to be one line of text of at most 200 bytes")

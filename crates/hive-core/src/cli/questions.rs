@@ -15,11 +15,19 @@ pub struct QuestionsArgs {
     /// Also those that are answered, expired or cancelled.
     #[arg(long)]
     all: bool,
+
+    /// Only those put to this agent, or to `operator`.
+    #[arg(long, value_name = "NAME")]
+    to: Option<String>,
 }
 
 impl QuestionsArgs {
     pub(super) async fn run(self, host: &Client, out: &mut Out) -> Result<(), Failure> {
-        let list = host.call(&Questions { all: self.all }).await?;
+        let questions = Questions {
+            all: self.all,
+            target: self.to,
+        };
+        let list = host.call(&questions).await?;
         if out.is_json() {
             return out.json(json::QuestionList::from(&list));
         }

@@ -12,7 +12,7 @@ use super::{Host, fitting};
 
 pub(super) async fn run(host: Arc<Host>, command: Questions) -> Result<QuestionList, WireError> {
     let mut questions = host
-        .read(move |readers| readers.questions(command.all))
+        .read(move |readers| readers.questions(command.all, command.target.as_deref()))
         .await?;
     // Of those that wait the oldest are kept, of all the newest.
     if command.all {

@@ -10,26 +10,20 @@ use hive_wire::{
     text,
 };
 
-use super::Host;
-
-/// How many bytes of prompts a list has, so that it fits into one line.
-const LIST_BYTES: usize = 768 * 1024;
+use super::{Host, fitting};
 
 pub(crate) async fn run(host: Arc<Host>, command: ShowSchedules) -> Result<Schedules, WireError> {
     if let Some(name) = &command.name {
         host.find(name.clone()).await?;
     }
-    let schedules = host.read(hive_store::Readers::schedules).await?;
-    let wanted = |row: &ScheduleRow| command.name.as_ref().is_none_or(|name| *name == row.agent);
-    let mut bytes = 0;
-    let rows = schedules.into_iter().map(row).filter(wanted);
-    let rows = rows.take_while(|row| {
-        bytes += 512 + text::encoded_length(&row.prompt);
-        bytes <= LIST_BYTES
+    let schedules = host
+        .read(move |readers| readers.schedules(command.name.as_ref()))
+        .await?;
+    let mut schedules: Vec<_> = schedules.into_iter().map(row).collect();
+    fitting::cut(&mut schedules, |row| {
+        512 + text::encoded_length(&row.prompt)
     });
-    Ok(Schedules {
-        schedules: rows.collect(),
-    })
+    Ok(Schedules { schedules })
 }
 
 /// A schedule as it is shown.

@@ -219,15 +219,21 @@ impl Tx<'_> {
     }
 }
 
-pub(super) fn list(conn: &Connection, all: bool, limit: u32) -> rusqlite::Result<Vec<QuestionRow>> {
+pub(super) fn list(
+    conn: &Connection,
+    all: bool,
+    target: Option<&str>,
+    limit: u32,
+) -> rusqlite::Result<Vec<QuestionRow>> {
+    const WANTED: &str = "(?2 IS NULL OR target = ?2)";
     // In the order of ids, SQLite would walk every question there ever was for the few that are open.
     let sql = if all {
-        format!("SELECT * FROM ({COLUMNS} ORDER BY id DESC LIMIT ?1) ORDER BY id")
+        format!("SELECT * FROM ({COLUMNS} WHERE {WANTED} ORDER BY id DESC LIMIT ?1) ORDER BY id")
     } else {
-        format!("{COLUMNS} WHERE answer IS NULL ORDER BY +id LIMIT ?1")
+        format!("{COLUMNS} WHERE answer IS NULL AND {WANTED} ORDER BY +id LIMIT ?1")
     };
     conn.prepare_cached(&sql)?
-        .query_map([limit], row_from)?
+        .query_map(params![limit, target], row_from)?
         .collect()
 }
 

@@ -41,8 +41,8 @@ pub(super) use receipts;
 const IDLE_CONNECTIONS: usize = 4;
 /// What is shown of a body that is not the one that was written.
 const DAMAGED_BODY: &str = "[this message is damaged on disk: its checksum does not match]";
-/// The most rows of a listing. Those that say no more about themselves return one further, so that
-/// whoever lists them can tell that there are more.
+/// The most rows of a listing. Of questions and approvals one further is read, so that whoever lists
+/// them can tell that there are more.
 pub const MAX_ROWS: u32 = 1_000;
 
 /// How many bytes of bodies a page has, so that it fits into one line of the wire.
@@ -288,20 +288,21 @@ impl Readers {
         self.behind.is_out_of_room()
     }
 
-    /// Questions, oldest first: the oldest of those that wait for an answer, or the newest of all.
+    /// Questions, or those put to `target` alone, oldest first: the oldest of those that wait for an
+    /// answer, or the newest of all.
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn questions(&self, all: bool) -> rusqlite::Result<Vec<QuestionRow>> {
-        self.with(|conn| questions::list(conn, all, MAX_ROWS + 1))
+    pub fn questions(&self, all: bool, target: Option<&str>) -> rusqlite::Result<Vec<QuestionRow>> {
+        self.with(|conn| questions::list(conn, all, target, MAX_ROWS + 1))
     }
 
-    /// Schedules, the next to fire first.
+    /// Schedules, or those of one agent alone, the next to fire first.
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn schedules(&self) -> rusqlite::Result<Vec<Schedule>> {
-        self.with(|conn| super::schedules::all(conn, MAX_ROWS))
+    pub fn schedules(&self, agent: Option<&AgentName>) -> rusqlite::Result<Vec<Schedule>> {
+        self.with(|conn| super::schedules::all(conn, agent, MAX_ROWS))
     }
 
     /// Approvals that wait for a decision, oldest first.

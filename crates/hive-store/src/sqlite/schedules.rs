@@ -187,10 +187,14 @@ impl Tx<'_> {
     }
 }
 
-pub(super) fn all(conn: &Connection, limit: u32) -> rusqlite::Result<Vec<Schedule>> {
-    let sql = format!("{COLUMNS} ORDER BY next_at, id LIMIT ?1");
+pub(super) fn all(
+    conn: &Connection,
+    agent: Option<&AgentName>,
+    limit: u32,
+) -> rusqlite::Result<Vec<Schedule>> {
+    let sql = format!("{COLUMNS} WHERE ?2 IS NULL OR agent = ?2 ORDER BY next_at, id LIMIT ?1");
     conn.prepare_cached(&sql)?
-        .query_map([limit], from_row)?
+        .query_map(params![limit, agent.map(AgentName::as_str)], from_row)?
         .collect()
 }
 

@@ -293,7 +293,10 @@ fn other_host_requests() -> Vec<BoxedStrategy<Encoded>> {
         encoded(option::of(message_id()).prop_map(|after| Dead { after })),
         encoded(message_id().prop_map(|message_id| Redeliver { message_id })),
         encoded(message_id().prop_map(|message_id| Discard { message_id })),
-        encoded(any::<bool>().prop_map(|all| Questions { all })),
+        encoded(
+            (any::<bool>(), option::of(any::<String>()))
+                .prop_map(|(all, target)| Questions { all, target }),
+        ),
         encoded(
             (question_id(), text()).prop_map(|(question_id, answer)| AnswerAsOperator {
                 question_id,

@@ -36,9 +36,13 @@ impl Ledger {
         }
         let history = history(&host).await?;
         violations.extend(self.lock().check_history(&history));
-        let open = host.call(&Questions { all: false }).await?.questions;
+        let open = host.call(&Questions::default()).await?.questions;
         violations.extend(open.iter().map(|row| format!("nobody ended {row:?}")));
-        let all = host.call(&Questions { all: true }).await?.questions;
+        let every = Questions {
+            all: true,
+            ..Questions::default()
+        };
+        let all = host.call(&every).await?.questions;
         violations.extend(self.lock().check_questions(&all));
         Ok(violations)
     }
