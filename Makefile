@@ -62,7 +62,8 @@ test: ## Run everything that must pass: lints, tests, documentation tests
 browser: ## Run the tests of the pages in a real browser (after `make test` or a build)
 	cd web && CLAUDE_BIN='$(CLAUDE_BIN)' HIVE_BIN_DIR='$(abspath $(TARGET_DIR))/debug' npm run --silent browser
 
-# Without Node the daemon is built all the same, with a page that says how to build the real one.
+# Without Node the daemon is built all the same, with a page that says how to build the real one. What
+# is built already stays as it is: the daemon, which embeds it, would be compiled again.
 .PHONY: web
 web: ## Build the page that the daemon embeds (needs Node 20.19 or newer)
 	@if command -v npm >/dev/null && node -e 'const [a,b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then \
@@ -71,7 +72,11 @@ web: ## Build the page that the daemon embeds (needs Node 20.19 or newer)
 			npm ci --no-audit --no-fund --loglevel=error; \
 			touch node_modules; \
 		fi; \
-		npm run --silent build -- --logLevel warn; \
+		if ! [ dist/.built -nt package-lock.json ] || \
+			[ -n "$$(find src index.html package.json tsconfig.json vite.config.ts -newer dist/.built -print -quit)" ]; then \
+			npm run --silent build -- --logLevel warn; \
+			touch dist/.built; \
+		fi; \
 	else \
 		echo 'web: skipped, Node 20.19 or newer is not here; the command line does everything the page does'; \
 	fi
