@@ -34,8 +34,12 @@ pub(super) const RESERVE: i64 = 1 << 20;
 const PAGE_SIZE: i64 = 16384;
 
 /// With so much in the WAL it is moved into the file. A page that is written again and again
-/// meanwhile, as those that say who is mentioned are, is moved once.
-const CHECKPOINT_BYTES: i64 = 12 << 20;
+/// meanwhile, as those that say who is mentioned are, is moved once; and each time the disk is
+/// flushed, for which the broker has to wait too.
+const CHECKPOINT_BYTES: i64 = 48 << 20;
+
+/// What a flood writes in one transaction: else pages leave the cache before they are full.
+const CACHE_KIB: i64 = 8192;
 
 /// "hivE": a file with another id is none of ours.
 const APPLICATION_ID: i64 = 0x6869_7645;
@@ -245,6 +249,7 @@ pub(super) fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connectio
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "page_size", PAGE_SIZE)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(connection)
 }
