@@ -29,7 +29,6 @@ use super::{
 };
 pub(super) use catching_up::{Waiting, run};
 pub(super) use changes::Changes;
-use direct::Sectors;
 pub(super) use statement::{Statement, Value};
 
 const MAGIC: &[u8; 8] = b"hiveredo";
@@ -94,8 +93,6 @@ struct Laid {
     last_in_other: i64,
     /// What the records since this half was begun have in common.
     round: u64,
-    /// Kept from one record to the next.
-    sectors: Sectors,
 }
 
 impl Laid {
@@ -123,8 +120,7 @@ impl Laid {
         true
     }
 
-    fn write(&mut self, record: &[u8]) -> Result<(), StoreError> {
-        let sectors = self.sectors.hold(record);
+    fn write(&mut self, sectors: &[u8]) -> Result<(), StoreError> {
         let not_written = |error: io::Error| match error.kind() {
             io::ErrorKind::StorageFull => StoreError::DiskFull,
             _ => io_error(&self.path, error),
@@ -256,12 +252,15 @@ impl Journal {
         let Some(laid) = self.file.as_mut().filter(|_| changes.is_all) else {
             return Ok(false);
         };
-        let record = &mut changes.bytes;
-        if !laid.make_room(record.len(), self.number, synced) {
+        let record = &mut changes.record;
+        let length = record.len();
+        if !laid.make_room(length, self.number, synced) {
             return Ok(false);
         }
-        seal(record, laid.round, self.number + 1);
-        laid.write(record)?;
+        seal(record.bytes_mut(), laid.round, self.number + 1);
+        let written = laid.write(record.whole_sectors());
+        record.truncate(length);
+        written?;
         self.number += 1;
         Ok(true)
     }
@@ -335,7 +334,6 @@ fn lay_out(path: &Path, hive: &str, bytes: u64) -> io::Result<Option<Laid>> {
         at: HEADER,
         last_in_other: 0,
         round: u64::from_le_bytes(round),
-        sectors: Sectors::default(),
     }))
 }
 

@@ -28,7 +28,9 @@ pub(super) fn open(path: &Path, scratch: u64) -> io::Result<File> {
         .custom_flags(OFlags::DIRECT.bits().cast_signed())
         .open(path)?;
     // Some say so only when they are written to.
-    write_durably(&file, Sectors::default().hold(&[0; SECTOR]), scratch)?;
+    let mut zeros = Fetchable::default();
+    zeros.end().resize(SECTOR, 0);
+    write_durably(&file, zeros.whole_sectors(), scratch)?;
     Ok(file)
 }
 
@@ -52,30 +54,59 @@ pub(super) fn write_durably(file: &File, mut sectors: &[u8], mut at: u64) -> io:
     Ok(())
 }
 
-/// Whole sectors where a device can fetch them.
+/// Bytes that are gathered where a device can fetch them, so that they need not be copied there.
 #[derive(Debug, Default)]
-pub(super) struct Sectors {
+pub(super) struct Fetchable {
     buffer: Vec<u8>,
     start: usize,
 }
 
-impl Sectors {
-    /// Takes a copy of `bytes`, with zeros up to the end of the last sector.
-    pub(super) fn hold(&mut self, bytes: &[u8]) -> &[u8] {
-        let padded = bytes.len().next_multiple_of(SECTOR);
+impl Fetchable {
+    /// Begins anew, with room for what was gathered before, within reason.
+    pub(super) fn clear(&mut self) {
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_BYTES);
-        self.buffer.reserve(ALIGNMENT + padded);
         self.start = self.buffer.as_ptr().align_offset(ALIGNMENT);
         self.buffer.resize(self.start, 0);
-        self.buffer.extend_from_slice(bytes);
-        self.buffer.resize(self.start + padded, 0);
-        self.bytes()
     }
 
-    /// What was taken last.
+    pub(super) fn len(&self) -> usize {
+        self.buffer.len() - self.start
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..]
+    }
+
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.buffer[self.start..]
+    }
+
+    /// What is added to this is gathered.
+    pub(super) fn end(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.buffer.truncate(self.start + length);
+    }
+
+    /// All of it as whole sectors, with zeros up to the end of the last one.
+    pub(super) fn whole_sectors(&mut self) -> &[u8] {
+        let length = self.len();
+        let padded = length.next_multiple_of(SECTOR);
+        self.buffer.reserve(ALIGNMENT + padded - length);
+        // It may have moved as it grew; what is kept of its room spares the next one that.
+        let start = self.buffer.as_ptr().align_offset(ALIGNMENT);
+        if start != self.start {
+            let gathered = self.start..self.start + length;
+            self.buffer.resize(start.max(self.start) + length, 0);
+            self.buffer.copy_within(gathered, start);
+            self.start = start;
+            self.truncate(length);
+        }
+        self.buffer.resize(self.start + padded, 0);
+        self.bytes()
     }
 }
 
@@ -93,9 +124,11 @@ mod tests {
             Ok(file) => file,
             Err(error) => return eprintln!("skipped: no direct writing here: {error}"),
         };
-        let mut held = Sectors::default();
+        let mut gathered = Fetchable::default();
         for (bytes, at, byte) in [(SECTOR, 1, 1), (9 * SECTOR - 5, 2, 2), (40 * SECTOR, 11, 3)] {
-            let sectors = held.hold(&vec![byte; bytes]);
+            gathered.clear();
+            gathered.end().extend(std::iter::repeat_n(byte, bytes));
+            let sectors = gathered.whole_sectors();
             write_durably(&file, sectors, (at * SECTOR) as u64).unwrap();
         }
         let written = std::fs::read(&path).unwrap();
@@ -105,6 +138,33 @@ mod tests {
             .collect();
         expected[11 * SECTOR - 5..11 * SECTOR].fill(0);
         assert!(written == expected);
+    }
+
+    #[test]
+    fn what_is_gathered_stays_the_same_wherever_it_moves() {
+        let mut gathered = Fetchable::default();
+        let mut expected = Vec::new();
+        for round in 0_u8..20 {
+            gathered.clear();
+            expected.clear();
+            for step in 0..=round {
+                let piece = vec![step + 1; 700 * usize::from(round) + 1];
+                expected.extend_from_slice(&piece);
+                gathered.end().extend_from_slice(&piece);
+                // Growing in small steps is what moves it.
+                gathered.buffer.shrink_to_fit();
+            }
+            assert_eq!(gathered.bytes(), expected);
+            let length = gathered.len();
+            let sectors = gathered.whole_sectors();
+            assert_eq!(sectors.as_ptr().align_offset(ALIGNMENT), 0);
+            assert_eq!(sectors.len(), length.next_multiple_of(SECTOR));
+            let (whole, zeros) = sectors.split_at(length);
+            assert_eq!(whole, expected);
+            assert!(zeros.iter().all(|byte| *byte == 0));
+            gathered.truncate(length);
+            assert_eq!(gathered.bytes(), expected);
+        }
     }
 
     #[test]
