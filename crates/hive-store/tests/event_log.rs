@@ -294,6 +294,26 @@ fn the_file_stays_within_its_bytes() {
 }
 
 #[test]
+fn the_wal_of_a_flood_is_written_over_and_never_cut() {
+    let place = Place::new();
+    let log = place.open();
+    let wal = place.dir.path().join("events.db-wal");
+    let text = "x".repeat(60 * 1024);
+    let mut lengths = Vec::new();
+    for _ in 0..24 {
+        for _ in 0..64 {
+            log.publish(event("ada", json!(text)));
+        }
+        log.flush();
+        lengths.push(fs::metadata(&wal).unwrap().len() >> 20);
+    }
+    // Some 90 MiB went through it.
+    assert!(lengths.is_sorted(), "{lengths:?}");
+    assert!((40..60).contains(lengths.last().unwrap()), "{lengths:?}");
+    assert_eq!(log.lost(), 0);
+}
+
+#[test]
 fn lower_limits_apply_to_an_old_file() {
     let place = Place::new();
     publish(&place.open(), 0..2000);

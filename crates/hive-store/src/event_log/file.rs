@@ -36,7 +36,7 @@ const PAGE_SIZE: i64 = 16384;
 /// With so much in the WAL it is moved into the file. A page that is written again and again
 /// meanwhile, as those that say who is mentioned are, is moved once; and each time the disk is
 /// flushed, for which the broker has to wait too.
-const CHECKPOINT_BYTES: i64 = 48 << 20;
+pub(super) const CHECKPOINT_BYTES: i64 = 48 << 20;
 
 /// What a flood writes in one transaction: else pages leave the cache before they are full.
 const CACHE_KIB: i64 = 8192;

@@ -35,8 +35,10 @@ const FLOOD_LINGERS: u32 = 3;
 const ROW_BYTES: usize = 64;
 /// How many chunks a group prunes beyond what it adds itself.
 const PRUNE_STEP: usize = 256;
-/// A WAL above this is emptied even if that waits for a reader.
-const MAX_WAL: u64 = 16 * 1024 * 1024;
+/// A WAL above this is emptied even if that waits for a reader. Longer than the one that SQLite writes
+/// over again by itself, because one that was cut has to be given its room on the disk again, and
+/// whoever syncs meanwhile waits for that.
+const MAX_WAL: u64 = 2 * file::CHECKPOINT_BYTES.cast_unsigned();
 
 /// Everything the writer thread owns.
 #[derive(Debug)]
