@@ -15,6 +15,10 @@ use rustix::process::{Pid, Signal, kill_process};
 const STOP_GRACE: Duration = Duration::from_secs(10);
 const START_GRACE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(10);
+/// A server that has done nothing for so long is at rest: longer than a hive waits for a quiet moment.
+const REST: Duration = Duration::from_millis(500);
+/// How long that is waited for.
+const REST_GRACE: Duration = Duration::from_secs(5);
 
 /// A server process with its output in a log file.
 #[derive(Debug)]
@@ -109,6 +113,31 @@ pub(crate) fn family(pid: u32) -> Vec<u32> {
         .split_whitespace()
         .filter_map(|pid| pid.parse().ok());
     std::iter::once(pid).chain(children).collect()
+}
+
+/// The CPU time of a server and of the processes it serves connections in.
+pub(crate) fn cpu_of_family(pid: u32) -> Duration {
+    let processes = family(pid).into_iter();
+    processes
+        .filter_map(|pid| Usage::of(pid).ok())
+        .map(|usage| usage.cpu)
+        .sum()
+}
+
+/// Waits until a server has nothing left to do, within reason, and what it wrote is on disk: whoever
+/// is measured next must not pay for it.
+pub(crate) async fn at_rest(pid: u32) {
+    let deadline = Instant::now() + REST_GRACE;
+    let mut before = cpu_of_family(pid);
+    while Instant::now() < deadline {
+        tokio::time::sleep(REST).await;
+        let now = cpu_of_family(pid);
+        if now.saturating_sub(before) < REST / 50 {
+            break;
+        }
+        before = now;
+    }
+    rustix::fs::sync();
 }
 
 /// The first of `names` that is on PATH.

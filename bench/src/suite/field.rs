@@ -5,7 +5,8 @@ use std::{path::Path, time::Duration};
 use anyhow::{Context as _, Result};
 
 use crate::{
-    peer::{Kind, hive::Hive, pingpong::PingPong, postgres::Postgres, redis::Redis},
+    peer::{Kind, Peer as _, hive::Hive, pingpong::PingPong, postgres::Postgres, redis::Redis},
+    process::at_rest,
     site::Site,
     stats::Percentiles,
     workload::{
@@ -52,13 +53,25 @@ impl Running {
         }
     }
 
-    pub(super) async fn cycle(&self, load: Load, time: Duration) -> Result<Sample> {
+    fn pid(&self) -> u32 {
         match self {
+            Self::PingPong(peer, _) => peer.pid(),
+            Self::Redis(peer, _) => peer.pid(),
+            Self::Postgres(peer, _) => peer.pid(),
+            Self::Hive(peer, _) => peer.pid(),
+        }
+    }
+
+    /// Measures cycles, and leaves the machine at rest.
+    pub(super) async fn cycle(&self, load: Load, time: Duration) -> Result<Sample> {
+        let sample = match self {
             Self::PingPong(peer, _) => cycle::run(peer, load, time).await,
             Self::Redis(peer, _) => cycle::run(peer, load, time).await,
             Self::Postgres(peer, _) => cycle::run(peer, load, time).await,
             Self::Hive(peer, _) => cycle::run(peer, load, time).await,
-        }
+        };
+        at_rest(self.pid()).await;
+        sample
     }
 
     pub(super) async fn wake(&self, samples: u32) -> Result<Percentiles> {

@@ -12,7 +12,7 @@ use tokio::task::{JoinSet, LocalSet};
 use super::body;
 use crate::{
     peer::{Peer, Receiver, Sender},
-    process::{Usage, family},
+    process::cpu_of_family,
     stats::{Latencies, Percentiles},
 };
 
@@ -61,7 +61,7 @@ pub(crate) async fn run<P: Peer>(peer: &P, load: Load, time: Duration) -> Result
         start,
         end: start + time,
     };
-    let before = cpu(peer);
+    let before = cpu_of_family(peer.pid());
     let tallies = LocalSet::new()
         .run_until(async {
             let mut clients = JoinSet::new();
@@ -75,22 +75,13 @@ pub(crate) async fn run<P: Peer>(peer: &P, load: Load, time: Duration) -> Result
             anyhow::Ok(all)
         })
         .await?;
-    let spent = cpu(peer).saturating_sub(before);
+    let spent = cpu_of_family(peer.pid()).saturating_sub(before);
     Ok(Sample {
         cycles_per_s: tallies.cycles as f64 / time.as_secs_f64(),
         send: tallies.sends.summary(),
         cpu_us: spent.as_secs_f64() * 1e6 / tallies.cycles_in_all.max(1) as f64,
         cycles_in_all: tallies.cycles_in_all,
     })
-}
-
-/// The CPU time of the server and of the processes it serves connections in.
-fn cpu<P: Peer>(peer: &P) -> Duration {
-    let processes = family(peer.pid()).into_iter();
-    processes
-        .filter_map(|pid| Usage::of(pid).ok())
-        .map(|usage| usage.cpu)
-        .sum()
 }
 
 /// The time in which a cycle must end to count.
