@@ -10,7 +10,7 @@ use crate::{
     crew::{Crew, lives},
     http::{address, exchange, metrics, status, token},
     peer::{Doors, PATIENCE, hive, ok},
-    web::Page,
+    web::{Page, agent_address, hive_with_own_ports},
 };
 
 /// The revision without a handshake.
@@ -268,7 +268,7 @@ async fn mcp_every_handshake_lists_and_calls() {
 
 #[tokio::test]
 async fn mcp_without_a_handshake_each_request_stands_for_itself() {
-    let mut hive = hive(&["ada", "bob"]).await;
+    let mut hive = hive_with_own_ports(&["ada", "bob"]).await;
     let ada = Tools::of(&hive, "ada");
     let found = ada.modern("server/discover", json!({}));
     assert_eq!(found.status, 200, "{found:?}");
@@ -295,7 +295,7 @@ async fn mcp_without_a_handshake_each_request_stands_for_itself() {
     hive.restart().await.unwrap();
     let ada = Tools {
         page: Page {
-            address: crate::web::agent_address(&hive, "ada"),
+            address: agent_address(&hive, "ada"),
             token: ada.page.token,
         },
         session: None,
