@@ -48,6 +48,12 @@ pub(super) fn asked_once(history: &History, op: usize) -> bool {
     req.is_none() || history.ops.iter().filter(same).count() == 1
 }
 
+/// Whether the message was not seen again with a higher number.
+pub(super) fn is_last(history: &History, delivery: &Delivery) -> bool {
+    let mut again = sightings(history).filter(|(_, other)| other.id == delivery.id);
+    again.all(|(_, other)| other.delivery <= delivery.delivery)
+}
+
 /// Whether no lost receive of this agent can have taken messages for the turn of this one.
 pub(super) fn nothing_lost_before(history: &History, op: usize) -> bool {
     let this = &history.ops[op];

@@ -11,7 +11,8 @@ use hive_wire::{
 
 use super::places::{
     acked, acknowledged, asked_once, batch, batch_mut, closed, ended_turns, forget_deliveries,
-    nothing_lost_before, one, receipt, receive_at_end, received, sent, sightings, turn, turn_of,
+    is_last, nothing_lost_before, one, receipt, receive_at_end, received, sent, sightings, turn,
+    turn_of,
 };
 
 pub(super) fn an_acknowledged_send_is_dropped(history: &mut History, rng: &mut Rng) -> bool {
@@ -98,6 +99,7 @@ pub(super) fn a_requeued_message_loses_its_place(history: &mut History, rng: &mu
             && batch[0].delivery > 1
             && asked_once(history, *op)
             && nothing_lost_before(history, *op)
+            && is_last(history, &batch[0])
     });
     let Some(op) = one(rng, batches) else {
         return false;
@@ -119,10 +121,7 @@ pub(super) fn a_message_is_doubled_without_a_new_number(
 }
 
 pub(super) fn a_first_delivery_is_called_a_later_one(history: &mut History, rng: &mut Rng) -> bool {
-    let last = sightings(history).filter(|(op, d)| {
-        asked_once(history, *op)
-            && sightings(history).all(|(_, other)| other.id != d.id || other.delivery <= d.delivery)
-    });
+    let last = sightings(history).filter(|(op, d)| asked_once(history, *op) && is_last(history, d));
     let Some((op, delivery)) = one(rng, last) else {
         return false;
     };
