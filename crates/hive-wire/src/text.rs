@@ -16,7 +16,7 @@ pub fn shorten(text: &str, max: usize) -> String {
     };
     match cut {
         None => text.to_owned(),
-        Some(at) => format!("{}…", &text[..at]),
+        Some(at) => [&text[..at], "…"].concat(),
     }
 }
 
