@@ -11,6 +11,9 @@ use clap::{Parser, ValueEnum};
 
 use crate::{peer::Kind, workload::cycle::Load};
 
+/// One round's ratio wanders by an eighth; the median of so many by a twentieth.
+const ROUNDS: usize = 11;
+
 /// Side-by-side benchmarks of the hive against its peers.
 #[derive(Debug, Parser)]
 #[command(name = "bench")]
@@ -83,7 +86,8 @@ impl Options {
     }
 
     pub(crate) fn rounds(&self) -> usize {
-        self.rounds.unwrap_or(if self.quick { 3 } else { 5 }).max(1)
+        let rounds = if self.quick { 3 } else { ROUNDS };
+        self.rounds.unwrap_or(rounds).max(1)
     }
 
     pub(crate) fn wake_samples(&self) -> u32 {
